@@ -35,11 +35,13 @@ type importRule struct {
 }
 
 const (
-	anything       = "*"
-	adapterRemedy  = "an adapter speaks only engine's words: take what you need as a parameter or through an interface of your own, and let process connect the two"
+	anything      = "*"
+	adapterRemedy = "an adapter speaks only engine's words: take what you need as a parameter or through an interface " +
+		"of your own, and let process connect the two"
 	resourceRemedy = "a resource knows what is below it, and others " +
 		"only where the row says so: declare a port, and let package http bring the rest"
-	nounRemedy = "a noun of the database knows the tables and no other noun: what two need belongs in persistence/table, and Store joins them"
+	nounRemedy = "a noun of the database knows the tables and no other noun: what two need belongs in " +
+		"persistence/table, and Store joins them"
 )
 
 var importRules = []importRule{
@@ -64,7 +66,8 @@ var importRules = []importRule{
 			"process/..."},
 		third: []string{"github.com/prometheus/client_golang", "github.com/rs/zerolog",
 			"golang.org/x/sys"}, // the boot-time clock
-		remedy: "process wires the adapters and the tree; what it is told comes in as Flags, and models of peers are for commands and tests"},
+		remedy: "process wires the adapters and the tree; what it is told comes in as Flags, and models of peers are for " +
+			"commands and tests"},
 	{dir: "process/configfile",
 		ours: []string{"engine/...", "sipstack"}, third: []string{"gopkg.in/yaml.v3"},
 		remedy: "the file is read without a running dialler: who applies it passes a store"},
@@ -91,8 +94,9 @@ var importRules = []importRule{
 		ours:   []string{"engine/..."},
 		remedy: "only tests import it: it keeps the inputs of a run and replays them"},
 	{dir: "engine/...", core: true,
-		ours:   []string{"engine/..."},
-		remedy: "the core is pure Go on the standard library: let the caller bring the value in with the event, or ask for it with an effect"},
+		ours: []string{"engine/..."},
+		remedy: "the core is pure Go on the standard library: let the caller bring the value in with the event, or ask " +
+			"for it with an effect"},
 	{dir: "engine/promise", core: true,
 		ours: []string{"engine", "engine/attempt", "engine/campaign", "engine/contact", "engine/pacing", "engine/tally"},
 		remedy: "the judge of the promises knows rows, settings and figures, and nobody who decides: " +
@@ -135,9 +139,10 @@ var importRules = []importRule{
 		third:  []string{"github.com/asynkron/protoactor-go"},
 		remedy: "who owns the seats does not know who takes them: take a function or a PID in Deps"},
 	{dir: "actors/call",
-		ours:   []string{"engine/...", "actors/host", "actors/ports", "actors/fleet", "actors/trunk"},
-		third:  []string{"github.com/asynkron/protoactor-go"},
-		remedy: "a call's shell knows trunks and bots, not whether a campaign or a dialout has it: that passes its own effects in"},
+		ours:  []string{"engine/...", "actors/host", "actors/ports", "actors/fleet", "actors/trunk"},
+		third: []string{"github.com/asynkron/protoactor-go"},
+		remedy: "a call's shell knows trunks and bots, not whether a campaign or a dialout has it: that passes its own " +
+			"effects in"},
 	{dir: "actors/dialout",
 		ours: []string{"engine/...", "actors/host", "actors/writer", "actors/number", "actors/trunk", "actors/fleet",
 			"actors/call"},
@@ -459,7 +464,8 @@ func TestImportsObeyTheTable(t *testing.T) {
 		}
 		if d.IsDir() {
 			base := d.Name()
-			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "node_modules" || base == "testdata" || base == "bin") {
+			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "node_modules" ||
+				base == "testdata" || base == "bin") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -501,7 +507,8 @@ func checkFile(name string, source []byte) []string {
 	}
 	rule, ok := ruleOf(dir)
 	if !ok {
-		return []string{fmt.Sprintf("%s:1: folder %s has no rule: add a row to importRules in imports_test.go and to docs/architecture.md", name, dir)}
+		return []string{fmt.Sprintf("%s:1: folder %s has no rule: add a row to importRules in imports_test.go and to "+
+			"docs/architecture.md", name, dir)}
 	}
 
 	var found []string
@@ -519,7 +526,8 @@ func checkFile(name string, source []byte) []string {
 		case ok:
 			allowed := rule.ours
 			if isTest {
-				allowed = slices.Concat(allowed, testOurs, testOursOf[topOf(dir)], []string{dir}) // a test may be a package of its own
+				allowed = slices.Concat(allowed, testOurs, testOursOf[topOf(dir)],
+					[]string{dir}) // a test may be a package of its own
 				if rule.core {
 					allowed = append(allowed, "engine/...") // a test may use the whole core
 				}
@@ -697,7 +705,8 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("engine/fsm/table.go", importing("dialler/engine"), "engine/fsm may not import dialler/engine")
 	f("engine/contact/machine.go", importing("dialler/engine", "dialler/engine/fsm", "dialler/engine/attempt"))
 	f("engine/contact/machine.go", importing("dialler/actors"), "engine/contact may not import dialler/actors")
-	f("engine/contact/machine.go", importing("github.com/nyaruka/phonenumbers"), "engine/contact may not import github.com/nyaruka/phonenumbers")
+	f("engine/contact/machine.go", importing("github.com/nyaruka/phonenumbers"),
+		"engine/contact may not import github.com/nyaruka/phonenumbers")
 	f("engine/number/parse.go", importing("github.com/nyaruka/phonenumbers", "dialler/engine"))
 	f(
 		"engine/number/parse.go",
@@ -748,7 +757,8 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("media/amd/frame.go", importing("dialler/media", "github.com/pion/rtp"))
 	f("media/amd/frame.go", importing("dialler/sipstack"), "media/amd may not import dialler/sipstack")
 	f("media/port.go", importing("github.com/emiago/sipgo"), "media may not import github.com/emiago/sipgo")
-	f("http/server.go", importing("net/http", "os", "dialler/engine/campaign", "github.com/valyala/fasthttp", "github.com/golang-jwt/jwt/v5"))
+	f("http/server.go", importing("net/http", "os", "dialler/engine/campaign", "github.com/valyala/fasthttp",
+		"github.com/golang-jwt/jwt/v5"))
 	f("http/server.go", importing("dialler/actors", "dialler/persistence"), "dialler/actors", "dialler/persistence")
 	f("http/server.go", importing("github.com/jackc/pgx/v5"), "http may not import github.com/jackc/pgx/v5")
 	f("http/server.go", importing("dialler/http/calls", "dialler/http/wire"))
@@ -770,11 +780,13 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("bench/carrier/carrier.go", importing("dialler/engine", "dialler/bench/draw", "github.com/pion/rtp"))
 	f("actors/run.go", importing("dialler/bench/draw"), "actors may not import dialler/bench/draw")
 	f("main.go", importing("os", "dialler/command"))
-	f("main.go", importing("dialler/actors", "github.com/alecthomas/kong"), ". may not import dialler/actors", ". may not import github.com/alecthomas/kong")
+	f("main.go", importing("dialler/actors", "github.com/alecthomas/kong"), ". may not import dialler/actors",
+		". may not import github.com/alecthomas/kong")
 	f("command/bench.go", importing("dialler/process", "dialler/bench/bot", "github.com/alecthomas/kong"))
 	f("command/bench.go", importing("dialler/sipstack"), "command may not import dialler/sipstack")
 	f("process/process.go", importing("dialler/actors", "dialler/http", "dialler/sipstack", "dialler/persistence/spool"))
-	f("process/process.go", importing("dialler/command", "dialler/bench/bot"), "process may not import dialler/command", "process may not import dialler/bench/bot")
+	f("process/process.go", importing("dialler/command", "dialler/bench/bot"), "process may not import dialler/command",
+		"process may not import dialler/bench/bot")
 	f("actors/run.go", importing("dialler/process"), "actors may not import dialler/process")
 	f("process/main_test.go", importing("dialler/command", "dialler/bench/bot", "github.com/jackc/pgx/v5"))
 	f("bench/carrier/carrier.go", importing("dialler"), "bench/carrier may not import dialler")
@@ -788,13 +800,16 @@ func TestImportCheckerFindsViolations(t *testing.T) {
 	f("engine/diagrams_test.go", importing("dialler/engine/attempt", "dialler/engine/fsm"))
 	f("engine/diagrams_test.go", importing("dialler/actors"), "engine may not import dialler/actors")
 	f("http/contract_test.go", importing("github.com/getkin/kin-openapi/openapi3"))
-	f("http/contract.go", importing("github.com/getkin/kin-openapi/openapi3"), "http may not import github.com/getkin/kin-openapi")
-	f("actors/run_test.go", importing("github.com/getkin/kin-openapi/openapi3"), "actors may not import github.com/getkin/kin-openapi")
+	f("http/contract.go", importing("github.com/getkin/kin-openapi/openapi3"),
+		"http may not import github.com/getkin/kin-openapi")
+	f("actors/run_test.go", importing("github.com/getkin/kin-openapi/openapi3"),
+		"actors may not import github.com/getkin/kin-openapi")
 	f("media/port_test.go", importing("dialler/sipstack"), "media may not import dialler/sipstack")
 	f("engine/window/window.go", importing("pgregory.net/rapid"), "engine/window may not import pgregory.net/rapid")
 
 	// What the core must not do.
-	for _, p := range []string{"os", "os/exec", "os/signal", "net", "net/http", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "unsafe"} {
+	for _, p := range []string{"os", "os/exec", "os/signal", "net", "net/http", "log", "log/slog", "math/rand",
+		"math/rand/v2", "crypto/rand", "syscall", "unsafe"} {
 		f("engine/contact/machine.go", importing(p), "the core may not import "+p)
 	}
 	f("engine/campaign/settings.go", importing("net/url", "net/netip", "math", "sync"))

@@ -19,7 +19,8 @@ func TestABotThatDoesNotConnectInTimeMakesAnAbandonWithTheMessage(t *testing.T) 
 		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
-					return actortest.Script{Ring: 2 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: -1}
+					return actortest.Script{Ring: 2 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+						BotIn: -1}
 				}, func(s *campaign.Settings) { s.AMD = mode; s.AlwaysOn = true })
 				defer r.tree.Close()
 				r.add(1)
@@ -57,7 +58,8 @@ func TestABotThatDoesNotConnectInTimeMakesAnAbandonWithTheMessage(t *testing.T) 
 // A cap of 0 % is progressive dialling: every dial holds a seat.
 func TestCapZeroNeverAbandons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, actortest.Mix(7, 0.7, 0.1, 10*time.Second), func(s *campaign.Settings) { s.AbandonCapPPM = 0; s.Concurrency = 4 })
+		r := newRig(t, actortest.Mix(7, 0.7, 0.1, 10*time.Second),
+			func(s *campaign.Settings) { s.AbandonCapPPM = 0; s.Concurrency = 4 })
 		defer r.tree.Close()
 		r.results()
 		r.add(100)

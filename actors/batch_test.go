@@ -32,7 +32,8 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 			}
 			r.suppress(number(8))
 			r.act(campaign.ActionStart)
-			invalid := campaign.BatchResult{Status: campaign.RowInvalid, Problem: &campaign.RowProblem{Code: "validation_failed"}}
+			invalid := campaign.BatchResult{Status: campaign.RowInvalid,
+				Problem: &campaign.RowProblem{Code: "validation_failed"}}
 			cmd := campaign.AddBatch{AddContacts: campaign.AddContacts{Campaign: r.id, Source: "api"},
 				Idempotency: engine.Idempotency{Key: "key", Route: "batch", Token: "one", BodyHash: "x"}}
 			for _, n := range []int{-1, 0, 1, 7, 8, 20, -1, 20, 21} { // 20 is there twice
@@ -41,9 +42,11 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 					continue
 				}
 				cmd.Results = append(cmd.Results, campaign.BatchResult{})
-				cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(n), Variables: map[string]string{"batch": "yes"}})
+				cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(n),
+					Variables: map[string]string{"batch": "yes"}})
 			}
-			want := []campaign.RowStatus{"invalid", "duplicate", "excluded", "excluded", "suppressed", "added", "invalid", "duplicate", "added"}
+			want := []campaign.RowStatus{"invalid", "duplicate", "excluded", "excluded", "suppressed", "added", "invalid",
+				"duplicate", "added"}
 			if !sticky {
 				want[2], want[3] = "readmitted", "added"
 			}
@@ -55,7 +58,8 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 			if err != nil || !slices.Equal(got, want) || rep.Results[7].ContactID != rep.Results[5].ContactID {
 				t.Fatalf("sticky %v: %v, want %v: %+v, %v", sticky, got, want, rep, err)
 			}
-			if sum := rep.Added + rep.Duplicates + rep.Readmitted + rep.Excluded + rep.Suppressed + rep.Invalid; sum != len(want) || rep.Invalid != 2 || rep.Duplicates != 2 {
+			if sum := rep.Added + rep.Duplicates + rep.Readmitted + rep.Excluded + rep.Suppressed +
+				rep.Invalid; sum != len(want) || rep.Invalid != 2 || rep.Duplicates != 2 {
 				t.Errorf("%+v", rep)
 			}
 			var kept journal.Reply
@@ -72,7 +76,8 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 			if c := r.contactOf(number(30)); c.ID != "" {
 				t.Error("it is there")
 			}
-			r.until(5*time.Minute, "those who can be called are", func() bool { return r.contactOf(number(21)).State == contact.Completed })
+			r.until(5*time.Minute, "those who can be called are",
+				func() bool { return r.contactOf(number(21)).State == contact.Completed })
 			for n, calls := range map[int]int{1: 1, 7: 1, 8: 0, 20: 1, 21: 1} {
 				if sticky && n < 8 {
 					calls = 0

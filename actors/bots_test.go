@@ -44,7 +44,8 @@ func TestACampaignWhoseBotIsDeletedFailsAndItsConversationsFinish(t *testing.T) 
 			t.Fatalf("%s %q, draining %v", d.Campaign.State, d.Campaign.FailureReason, d.Draining)
 		}
 		for _, a := range []campaign.Action{campaign.ActionRestart, campaign.ActionDelete} {
-			if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: a}); engine.ErrorCode(err) != "calls_in_progress" {
+			if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: a}); engine.ErrorCode(
+				err) != "calls_in_progress" {
 				t.Errorf("%s while calls live: %v", a, err)
 			}
 		}
@@ -98,8 +99,10 @@ func TestABotThatIsInactiveHoldsNewDialsAndSaysSo(t *testing.T) {
 		dials := r.world.Invited()
 		time.Sleep(10 * time.Minute) // virtual
 		d := r.detail()
-		if r.world.Invited() != dials || d.Campaign.State != campaign.Running || d.Live.Constraint != engine.ConstraintSeats || !strings.Contains(d.Live.Explanation, "inactive") {
-			t.Errorf("%d new dials, %s, %s: %s", r.world.Invited()-dials, d.Campaign.State, d.Live.Constraint, d.Live.Explanation)
+		if r.world.Invited() != dials || d.Campaign.State != campaign.Running ||
+			d.Live.Constraint != engine.ConstraintSeats || !strings.Contains(d.Live.Explanation, "inactive") {
+			t.Errorf("%d new dials, %s, %s: %s", r.world.Invited()-dials, d.Campaign.State, d.Live.Constraint,
+				d.Live.Explanation)
 		}
 		on := off
 		on.Active = true

@@ -91,7 +91,8 @@ func TestACallbackIsPendingAndHoldsTheCampaignUntilItIsDialled(t *testing.T) {
 		r.until(2*time.Hour, "campaign completed", r.completed)
 		r.check()
 		calls := r.callsTo(number(0))
-		if len(calls) != 2 || !calls[1].Callback || calls[1].InviteAt.Sub(*c.CallbackAt) > 3*time.Second || calls[1].InviteAt.Before(*c.CallbackAt) {
+		if len(calls) != 2 || !calls[1].Callback || calls[1].InviteAt.Sub(*c.CallbackAt) > 3*time.Second ||
+			calls[1].InviteAt.Before(*c.CallbackAt) {
 			t.Errorf("calls %+v", calls)
 		}
 		if c := r.contactOf(number(0)); c.Callback != contact.CallbackCompleted || c.State != contact.Completed {
@@ -131,7 +132,8 @@ func TestACallbackIsClippedIntoTheContactsWindow(t *testing.T) {
 		r.check()
 		for n, opens := range map[engine.PhoneNumber]int{"+493023125000": 8, "+12125550000": 14} {
 			calls := r.callsTo(n)
-			if len(calls) != 2 || calls[1].InviteAt.Day() != 2 || calls[1].InviteAt.Hour() != opens || calls[1].InviteAt.Minute() > 0 {
+			if len(calls) != 2 || calls[1].InviteAt.Day() != 2 || calls[1].InviteAt.Hour() != opens ||
+				calls[1].InviteAt.Minute() > 0 {
 				t.Errorf("calls %v", calls)
 			}
 		}
@@ -189,8 +191,9 @@ func TestOfTwoCallbacksTheNewestWins(t *testing.T) {
 		r.until(time.Minute, "pending", func() bool { return r.contactOf(number(0)).Callback == contact.CallbackPending })
 		call := r.dialled()[0].ID.Call()
 		sooner := time.Now().Add(time.Hour)
-		err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: attempt.Result{Disposition: "sooner", ReceivedAt: time.Now(),
-			Callback: &attempt.Callback{Requested: true, At: &sooner}}})
+		err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call,
+			Result: attempt.Result{Disposition: "sooner", ReceivedAt: time.Now(),
+				Callback: &attempt.Callback{Requested: true, At: &sooner}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,11 +212,14 @@ func TestACallbackIsCancelledByWhatEndsIt(t *testing.T) {
 		end   func(r *rig)
 		state contact.State
 	}{
-		"not enabled":             {edit: func(s *campaign.Settings) { s.CallbackDetection = false }, wish: time.Hour, state: contact.Completed},
-		"beyond 14 days":          {wish: contact.CallbackHorizon + time.Hour, state: contact.Completed},
-		"a single day that ends":  {edit: singleHour, wish: 2 * time.Hour, state: contact.Completed},
-		"a single day that ended": {edit: singleHour, wish: 30 * time.Minute, end: func(r *rig) { r.act(campaign.ActionPause); time.Sleep(time.Hour) }, state: contact.WindowClosed},
-		"the end of the run":      {wish: time.Hour, end: func(r *rig) { r.act(campaign.ActionStop) }, state: contact.ManuallyStopped},
+		"not enabled": {edit: func(s *campaign.Settings) { s.CallbackDetection = false }, wish: time.Hour,
+			state: contact.Completed},
+		"beyond 14 days":         {wish: contact.CallbackHorizon + time.Hour, state: contact.Completed},
+		"a single day that ends": {edit: singleHour, wish: 2 * time.Hour, state: contact.Completed},
+		"a single day that ended": {edit: singleHour, wish: 30 * time.Minute,
+			end: func(r *rig) { r.act(campaign.ActionPause); time.Sleep(time.Hour) }, state: contact.WindowClosed},
+		"the end of the run": {wish: time.Hour, end: func(r *rig) { r.act(campaign.ActionStop) },
+			state: contact.ManuallyStopped},
 		"an exclusion": {wish: time.Hour, end: func(r *rig) {
 			if _, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: number(0)}); err != nil {
 				r.t.Error(err)

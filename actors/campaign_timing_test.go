@@ -28,16 +28,19 @@ func BenchmarkCall(b *testing.B) {
 	store.BotList = []engine.Bot{{ID: "bot", Active: true, Seats: seats, Endpoints: []string{"ws://bot"}}}
 	store.TrunkList = []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 10_000, ChannelCap: 10_000}}
 	id := engine.CampaignID("cmp_bench")
-	set := campaign.Settings{Name: "bench", Bot: "bot", Concurrency: seats, Numbers: []engine.PhoneNumber{"+4930111111"}, MaxAttempts: 1,
-		RetryDelaySec: 60, RingTimeoutSec: 15, CallLimitSec: 900, ResultTimeoutSec: 60, AMD: engine.AMDParallel, AbandonCapPPM: 30_000, PacingMode: "strict"}
+	set := campaign.Settings{Name: "bench", Bot: "bot", Concurrency: seats, Numbers: []engine.PhoneNumber{"+4930111111"},
+		MaxAttempts:   1,
+		RetryDelaySec: 60, RingTimeoutSec: 15, CallLimitSec: 900, ResultTimeoutSec: 60, AMD: engine.AMDParallel,
+		AbandonCapPPM: 30_000, PacingMode: "strict"}
 	set.Window.Zone = "UTC"
 	c := campaign.Campaign{ID: id, Settings: set, State: campaign.Draft, Version: 1, Run: 1, CreatedAt: time.Now()}
 	if err := store.InsertCampaign(b.Context(), c); err != nil {
 		b.Fatal(err)
 	}
 	world := actortest.NewWorld(func(engine.PhoneNumber, int) actortest.Script {
-		return actortest.Script{Ring: 2 * time.Millisecond, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Millisecond,
-			BotIn: time.Millisecond, Talk: 200 * time.Millisecond}
+		return actortest.Script{Ring: 2 * time.Millisecond, Code: 200, Verdict: engine.VerdictHuman,
+			VerdictIn: time.Millisecond,
+			BotIn:     time.Millisecond, Talk: 200 * time.Millisecond}
 	})
 	tree, err := actors.Start(context.Background(), actors.Config{Log: zerolog.New(io.Discard)},
 		actors.Ports{Store: store, Telephony: world, Media: world, Clock: wallClock{time.Now()}})
@@ -75,7 +78,8 @@ func BenchmarkCall(b *testing.B) {
 	})
 	add := campaign.AddContacts{Campaign: id, Source: "api"}
 	for i := range b.N {
-		add.Contacts = append(add.Contacts, campaign.NewContact{Number: number(i), Variables: map[string]string{"i": fmt.Sprint(i)}})
+		add.Contacts = append(add.Contacts, campaign.NewContact{Number: number(i),
+			Variables: map[string]string{"i": fmt.Sprint(i)}})
 	}
 	if rep, err := tree.AddContacts(context.Background(), add); err != nil || rep.Added != b.N {
 		b.Fatal(rep, err)

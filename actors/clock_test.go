@@ -47,7 +47,8 @@ func TestAStepOfTheWallClockOpensAndClosesTheWindowAtOnce(t *testing.T) {
 		r.results()
 		r.add(60)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "outside the window", func() bool { return r.detail().Live.Constraint == engine.ConstraintWindow })
+		r.until(time.Minute, "outside the window",
+			func() bool { return r.detail().Live.Constraint == engine.ConstraintWindow })
 		r.stepClock(10 * time.Hour)
 		r.until(5*time.Second, "dialled by the clock that was set forward", func() bool { return r.world.Invited() > 0 })
 		r.stepClock(-10 * time.Hour)
@@ -73,7 +74,8 @@ func TestAStepOfTheWallClockChangesWhoIsDue(t *testing.T) {
 		r.until(time.Minute, "the first attempts are over", func() bool { return r.world.Invited() == 5 && r.world.LiveCalls() == 0 })
 		time.Sleep(time.Minute) // virtual
 		r.stepClock(6 * time.Hour)
-		r.until(6*time.Second, "the retries are due by the clock that was set forward", func() bool { return r.world.Invited() == 10 })
+		r.until(6*time.Second, "the retries are due by the clock that was set forward",
+			func() bool { return r.world.Invited() == 10 })
 		time.Sleep(time.Minute) // virtual
 		// After a step back, they are due when the clock shows their time again.
 		r.stepClock(-3 * time.Hour)

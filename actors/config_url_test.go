@@ -50,7 +50,8 @@ func TestAStartWithAConfigURLFetchesItFirstAndAsksNoMore(t *testing.T) {
 		}
 		began := time.Now()
 		d := r.act(campaign.ActionStart)
-		if d.Campaign.State != campaign.Running || d.Campaign.Settings.Concurrency != 3 || d.Campaign.External == nil || time.Since(began) < 2*time.Second {
+		if d.Campaign.State != campaign.Running || d.Campaign.Settings.Concurrency != 3 || d.Campaign.External == nil ||
+			time.Since(began) < 2*time.Second {
 			t.Errorf("%+v", d.Campaign)
 		}
 		// After a crash the process goes on with what was fetched.
@@ -116,7 +117,8 @@ func TestTheRunAnswersWhileAConfigurationIsFetched(t *testing.T) {
 			r.mustEdit(func(s *campaign.Settings) { s.ConfigURL = "https://example.org/other.json" })
 		}
 		d := r.act(campaign.ActionStart)
-		if d.Campaign.State != campaign.Running || d.Campaign.External.URL != "https://example.org/other.json" || lib.fetches != 2 {
+		if d.Campaign.State != campaign.Running || d.Campaign.External.URL != "https://example.org/other.json" ||
+			lib.fetches != 2 {
 			t.Errorf("%s %q %+v, %d fetches", d.Campaign.State, d.Campaign.FailureReason, d.Campaign.External, lib.fetches)
 		}
 		if _, err := r.edit(func(s *campaign.Settings) { s.Concurrency = 5 }); engine.ErrorCode(err) != "illegal_state" {

@@ -16,7 +16,8 @@ import (
 // operate carries out an operator's command on the contact with a number.
 func (r *rig) operate(action campaign.ContactAction, n engine.PhoneNumber, at time.Time) error {
 	r.t.Helper()
-	return r.tree.ActOnContact(context.Background(), campaign.ActOnContact{Campaign: r.id, Contact: r.contactOf(n).ID, Action: action, At: at,
+	return r.tree.ActOnContact(context.Background(), campaign.ActOnContact{Campaign: r.id, Contact: r.contactOf(n).ID,
+		Action: action, At: at,
 		Reason: "asked", Who: engine.Who{User: "usr_olga", Name: "olga@example.org"}})
 }
 
@@ -58,7 +59,8 @@ func TestAContactThatAnOperatorRetriesIsDialledNext(t *testing.T) {
 		}
 		r.until(time.Minute, "dialled again", func() bool { return len(r.callsTo(number(2999))) == 2 })
 		list := r.operated()
-		if len(list) != 3 || list[0].Type != journal.ContactRetried || list[0].Data.Who.Name != "olga@example.org" || list[0].Data.DueAt == nil {
+		if len(list) != 3 || list[0].Type != journal.ContactRetried || list[0].Data.Who.Name != "olga@example.org" ||
+			list[0].Data.DueAt == nil {
 			t.Errorf("%+v", list)
 		}
 		r.act(campaign.ActionStop)
@@ -80,14 +82,16 @@ func TestAContactIsCalledAtTheTimeThatAnOperatorPromised(t *testing.T) {
 		if err := r.operate(campaign.CallBack, number(0), at); err != nil {
 			t.Fatal(err)
 		}
-		if c := r.contactOf(number(0)); c.Callback != contact.CallbackPending || !c.CallbackAt.Equal(at) || c.DueClass != contact.DueCallback {
+		if c := r.contactOf(number(0)); c.Callback != contact.CallbackPending || !c.CallbackAt.Equal(at) ||
+			c.DueClass != contact.DueCallback {
 			t.Errorf("%+v", c)
 		}
 		r.act(campaign.ActionResume)
 		r.until(time.Minute, "the other is called", func() bool { return r.contactOf(number(1)).State == contact.Completed })
 		r.until(4*time.Hour, "campaign completed", r.completed)
 		calls := r.callsTo(number(0))
-		if len(calls) != 1 || !calls[0].Callback || calls[0].InviteAt.Before(at) || calls[0].InviteAt.Sub(at) > 3*time.Second {
+		if len(calls) != 1 || !calls[0].Callback || calls[0].InviteAt.Before(at) ||
+			calls[0].InviteAt.Sub(at) > 3*time.Second {
 			t.Errorf("calls %+v", calls)
 		}
 		if b := r.detail().Counters.Callbacks; b.Requested != 1 || b.Completed != 1 {
@@ -115,10 +119,12 @@ func TestAnOperatorExcludesOneContact(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.until(5*time.Minute, "campaign completed", r.completed)
-		if a, b := r.contactOf(number(0)), r.contactOf(number(2)); a.State != contact.Excluded || b.State != contact.Excluded || a.Reason != "asked" || len(r.callsTo(number(2))) > 0 {
+		if a, b := r.contactOf(number(0)), r.contactOf(number(2)); a.State != contact.Excluded ||
+			b.State != contact.Excluded || a.Reason != "asked" || len(r.callsTo(number(2))) > 0 {
 			t.Errorf("%+v, %+v", a, b)
 		}
-		if list := r.operated(); len(list) != 2 || list[1].Type != journal.ContactExcluded || list[1].Contact != r.contactOf(number(0)).ID || list[1].Data.Reason != "" {
+		if list := r.operated(); len(list) != 2 || list[1].Type != journal.ContactExcluded ||
+			list[1].Contact != r.contactOf(number(0)).ID || list[1].Data.Reason != "" {
 			t.Errorf("%+v", list)
 		}
 		r.check()

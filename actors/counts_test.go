@@ -93,7 +93,8 @@ func (a *asker) Owe(of ownership.Identity, notice []byte) {
 }
 
 // keptCounts are the counts that the tests of this file are about.
-var keptCounts = []ownership.Identity{quota.Trunk("trunk"), quota.Seats("bot"), quota.Shard("+4930111111"), quota.Shard("+4930111112")}
+var keptCounts = []ownership.Identity{quota.Trunk("trunk"), quota.Seats("bot"), quota.Shard("+4930111111"),
+	quota.Shard("+4930111112")}
 
 // newKeptRig is a rig whose trunk, bot and numbers are counted by another node.
 func newKeptRig(t *testing.T, channels, seats int, edit func(*campaign.Settings)) (*rig, *asker) {
@@ -196,7 +197,8 @@ func TestNothingIsDialledWhileTheKeeperIsAway(t *testing.T) {
 		time.Sleep(quota.SeatsFor + quota.UseFor)
 		synctest.Wait()
 		before := r.world.Invited()
-		r.until(time.Minute, "it is said why", func() bool { return r.detail().Live.Constraint == engine.ConstraintKeeperAway })
+		r.until(time.Minute, "it is said why",
+			func() bool { return r.detail().Live.Constraint == engine.ConstraintKeeperAway })
 		time.Sleep(10 * time.Second)
 		if n := r.world.Invited(); n != before {
 			t.Errorf("%d INVITEs left while nobody counts", n-before)

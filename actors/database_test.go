@@ -38,7 +38,8 @@ func TestWhatIsUnderWayWhenTheDatabaseGoesAwayIsAnsweredAndWholeAfterwards(t *te
 		for what, err := range map[string]error{
 			"trigger": trigger(number(2)),
 			"exclude": second(r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Number: number(3)})),
-			"add":     second(r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Contacts: []campaign.NewContact{{Number: number(4)}}})),
+			"add": second(r.tree.AddContacts(context.Background(),
+				campaign.AddContacts{Campaign: r.id, Contacts: []campaign.NewContact{{Number: number(4)}}})),
 			"pause":   second(r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionPause})),
 			"dialout": second(r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(5)})),
 			"result":  r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: "CA00"}),
@@ -58,7 +59,8 @@ func TestWhatIsUnderWayWhenTheDatabaseGoesAwayIsAnsweredAndWholeAfterwards(t *te
 		}
 		r.store.SetDown(false)
 		r.until(3*time.Second, "it is back", func() bool { return r.tree.Database().Up })
-		r.until(time.Minute, "the first one is there, whole", func() bool { return r.contactOf(number(1)).State == contact.Completed })
+		r.until(time.Minute, "the first one is there, whole",
+			func() bool { return r.contactOf(number(1)).State == contact.Completed })
 		r.store.View(func() {
 			if contacts, exclusions, _ := r.store.Counts(); contacts != 1 || len(r.store.Replies) != 1 || exclusions != 0 {
 				t.Errorf("%d contacts, %d replies, %d exclusions", contacts, len(r.store.Replies), exclusions)
@@ -94,7 +96,8 @@ func TestALostConnectionIsNotADatabaseThatIsAway(t *testing.T) {
 // A stored exclusion is carried out: the look-up of its contacts is retried until the database
 // answers.
 func TestAnExclusionIsWholeThoughALookUpFails(t *testing.T) {
-	for name, cmd := range map[string]campaign.Exclude{"number": {Number: number(1)}, "metadata": {Match: map[string]string{"i": "1"}}} {
+	for name, cmd := range map[string]campaign.Exclude{"number": {Number: number(1)},
+		"metadata": {Match: map[string]string{"i": "1"}}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.Concurrency = 1 })

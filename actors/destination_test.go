@@ -28,14 +28,16 @@ func TestAContactAbroadIsFailedWithoutACall(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := r.preflight()
-		if p.Contacts.ToDial != 2 || len(p.Contacts.Skipped) != 1 || p.Contacts.Skipped[0] != (campaign.SkipReason{Reason: "destination_not_allowed", Count: 1}) {
+		if p.Contacts.ToDial != 2 || len(p.Contacts.Skipped) != 1 ||
+			p.Contacts.Skipped[0] != (campaign.SkipReason{Reason: "destination_not_allowed", Count: 1}) {
 			t.Errorf("%+v", p.Contacts)
 		}
 		r.act(campaign.ActionStart)
 		r.until(5*time.Minute, "completed", r.completed)
 		r.check()
 		c := r.contactOf(vienna)
-		if c.State != contact.Failed || c.Reason != "destination_not_allowed" || c.LastOutcome != engine.OutcomeBlocked || c.Used != 0 {
+		if c.State != contact.Failed || c.Reason != "destination_not_allowed" || c.LastOutcome != engine.OutcomeBlocked ||
+			c.Used != 0 {
 			t.Errorf("%s %q %s, %d used", c.State, c.Reason, c.LastOutcome, c.Used)
 		}
 		if n := r.world.InvitedTo(vienna); n != 0 {
@@ -109,7 +111,8 @@ func TestRowsOfAFileThatMayNotBeCalledAreListedAsRejected(t *testing.T) {
 			t.Fatalf("%+v %v", imp, err)
 		}
 		r.store.View(func() {
-			if list := r.store.Imports.Rejected; len(list) != 1 || list[0].Reason != "destination_not_allowed" || list[0].Line != 4 || list[0].Message == "" {
+			if list := r.store.Imports.Rejected; len(list) != 1 || list[0].Reason != "destination_not_allowed" ||
+				list[0].Line != 4 || list[0].Message == "" {
 				t.Errorf("%+v", list)
 			}
 		})

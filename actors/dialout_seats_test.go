@@ -27,12 +27,14 @@ func TestADialoutToABotThatThisNodeHasNotHeardOfIsPlaced(t *testing.T) {
 		defer r.tree.Close()
 		r.outgoing()
 		r.store.View(func() {
-			r.store.BotList = append(r.store.BotList, engine.Bot{ID: "new", Active: true, Seats: 2, Endpoints: []string{"ws://new"}})
+			r.store.BotList = append(r.store.BotList, engine.Bot{ID: "new", Active: true, Seats: 2,
+				Endpoints: []string{"ws://new"}})
 		})
 		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "new", To: number(1)}); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "none", To: number(2)}); engine.ErrorCode(err) != "bot_not_found" {
+		if _, err := r.tree.Dialout(context.Background(),
+			campaign.Dialout{Bot: "none", To: number(2)}); engine.ErrorCode(err) != "bot_not_found" {
 			t.Error(err)
 		}
 	})

@@ -100,14 +100,17 @@ func TestADialoutWaitsForTheNumbersToBeRead(t *testing.T) {
 		r := newRig(t, steady(time.Second, 5*time.Second), nil)
 		r.tree.Close()
 		r.store.View(func() {
-			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}, {Number: "+4930111112", State: "active"}}
+			r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"},
+				{Number: "+4930111112", State: "active"}}
 			r.store.LateAnswer = time.Second
 		})
 		r.start()
 		defer r.tree.Close()
-		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111112", State: "active"}) // one of them is no reason to begin
+		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111112",
+			State: "active"}) // one of them is no reason to begin
 		for i, from := range []engine.PhoneNumber{"", "+4930111111"} {
-			if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i), From: from}); err != nil {
+			if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i),
+				From: from}); err != nil {
 				t.Errorf("from %q: %v", from, err)
 			}
 			r.store.View(func() { r.store.LateAnswer = 0 })
@@ -121,7 +124,8 @@ func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
 		defer r.tree.Close()
 		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
 		dial := func(key engine.KeyID, most, i int) error {
-			_, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i), Who: engine.Who{Key: key}, DayCap: most})
+			_, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(i), Who: engine.Who{Key: key},
+				DayCap: most})
 			return err
 		}
 		for i := range 2 {
@@ -132,7 +136,8 @@ func TestAKeyPlacesNoMoreDialoutsWithinADayThanItMay(t *testing.T) {
 		}
 		var e *engine.Error
 		err := dial("key_1", 2, 2)
-		if !errors.As(err, &e) || e.Code != "key_dialout_cap" || e.Kind != engine.KindTooMany || e.RetryAfter.Round(time.Minute) != 22*time.Hour {
+		if !errors.As(err, &e) || e.Code != "key_dialout_cap" || e.Kind != engine.KindTooMany ||
+			e.RetryAfter.Round(time.Minute) != 22*time.Hour {
 			t.Fatalf("%+v", err)
 		}
 		if err := dial("key_2", 2, 3); err != nil {
@@ -168,7 +173,8 @@ func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // virtual: it rings
-		err = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: rep.CallID, Result: attempt.Result{Disposition: "early"}})
+		err = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: rep.CallID,
+			Result: attempt.Result{Disposition: "early"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +184,8 @@ func TestAResultThatComesWhileADialoutRingsIsKeptOnce(t *testing.T) {
 		}
 		time.Sleep(time.Minute) // virtual: the call is over
 		a, err := r.tree.Call(context.Background(), rep.CallID)
-		if err != nil || a.State != attempt.Ended || a.Outcome != engine.OutcomeCompleted || a.Result == nil || a.Result.Disposition != "early" {
+		if err != nil || a.State != attempt.Ended || a.Outcome != engine.OutcomeCompleted || a.Result == nil ||
+			a.Result.Disposition != "early" {
 			t.Errorf("%s, outcome %s, result %+v, %v", a.State, a.Outcome, a.Result, err)
 		}
 		st := r.tree.Stats()

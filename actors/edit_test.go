@@ -20,8 +20,9 @@ func (r *rig) edit(f func(*campaign.Settings)) (campaign.Detail, error) {
 	d := r.detail()
 	s := d.Campaign.Settings
 	f(&s)
-	return r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionEdit, Settings: &s, Version: d.Campaign.Version,
-		Who: engine.Who{Name: "test"}})
+	return r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionEdit, Settings: &s,
+		Version: d.Campaign.Version,
+		Who:     engine.Who{Name: "test"}})
 }
 
 func (r *rig) mustEdit(f func(*campaign.Settings)) campaign.Detail {
@@ -71,7 +72,8 @@ func TestAnEditTakesEffectOnResume(t *testing.T) {
 			for _, e := range r.store.AllEvents() {
 				if e.Type == journal.CampaignEdited {
 					n++
-					if len(e.Data.Changes) != 2 || e.Data.Changes[0].Field != "concurrency" || e.Data.Who == nil || e.Data.Who.Name != "test" {
+					if len(e.Data.Changes) != 2 || e.Data.Changes[0].Field != "concurrency" || e.Data.Who == nil ||
+						e.Data.Who.Name != "test" {
 						t.Errorf("recorded %+v", e.Data)
 					}
 				}
@@ -182,7 +184,8 @@ func TestARestartForTheUnreachedDialsOnlyThem(t *testing.T) {
 		}
 		restart := func(unreached bool) campaign.Detail {
 			t.Helper()
-			d, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart, Unreached: unreached, Who: engine.Who{Name: "test"}})
+			d, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart,
+				Unreached: unreached, Who: engine.Who{Name: "test"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,12 +196,14 @@ func TestARestartForTheUnreachedDialsOnlyThem(t *testing.T) {
 			t.Errorf("all: %d pending of run %d", d.Counters.Pending, d.Campaign.Run)
 		}
 		d = r.act(campaign.ActionCancelRestart)
-		if diff := tally.Compare(d.Counters, before.Counters); d.Campaign.Run != 1 || d.Campaign.State != campaign.Completed || len(diff) > 0 {
+		if diff := tally.Compare(d.Counters, before.Counters); d.Campaign.Run != 1 ||
+			d.Campaign.State != campaign.Completed || len(diff) > 0 {
 			t.Errorf("cancelled: run %d %s, %+v", d.Campaign.Run, d.Campaign.State, diff)
 		}
 		d = restart(true)
 		left := 30 - before.Counters.Connected
-		if d.Counters.Pending != left || d.Counters.Total != 30 || d.Counters.Connected != before.Counters.Connected || d.Counters.Attempts != 0 {
+		if d.Counters.Pending != left || d.Counters.Total != 30 || d.Counters.Connected != before.Counters.Connected ||
+			d.Counters.Attempts != 0 {
 			t.Errorf("only unreached: %+v", d.Counters)
 		}
 		first = false
@@ -237,7 +242,8 @@ func TestContactsAreBroughtIntoTheCampaignsRunAfterTheDatabaseOrTheProcessWentAw
 				}
 				if killed {
 					r.kill()
-				} else if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionStart}); err == nil {
+				} else if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id,
+					Action: campaign.ActionStart}); err == nil {
 					t.Error("started before the contacts are prepared")
 				}
 				r.store.View(func() { r.store.OnWrite = nil })

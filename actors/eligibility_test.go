@@ -110,7 +110,8 @@ func TestWhoIsDeferredIsAskedAboutAgainAndWhoIsExcludedIsNot(t *testing.T) {
 		if c := r.contactOf(number(0)); c.State != contact.Excluded || c.Reason != "eligibility hook: paid" {
 			t.Errorf("%+v", c)
 		}
-		if c := r.contactOf(number(1)); c.State != contact.Pending || c.Reason != engine.CodeNotEligible || !c.DueAt.Equal(began.Add(time.Hour)) {
+		if c := r.contactOf(number(1)); c.State != contact.Pending || c.Reason != engine.CodeNotEligible ||
+			!c.DueAt.Equal(began.Add(time.Hour)) {
 			t.Errorf("%+v", c)
 		}
 		r.until(2*time.Hour, "completed", r.completed)

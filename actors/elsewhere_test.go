@@ -244,7 +244,8 @@ func TestACampaignTakenOverGoesOnWithItsCallsOnAnotherNode(t *testing.T) {
 		r.until(time.Minute, "ten talk", func() bool { return r.detail().Live.InProgress == 10 })
 		// The node that carries them gives them to the latest owner, whatever the epoch of the node
 		// that dialled.
-		if now := r.detail().Campaign.Epoch; len(r.nodes.epochs) != 10 || slices.ContainsFunc(r.nodes.epochs, func(e int64) bool { return e != now }) {
+		if now := r.detail().Campaign.Epoch; len(r.nodes.epochs) != 10 ||
+			slices.ContainsFunc(r.nodes.epochs, func(e int64) bool { return e != now }) {
 			t.Errorf("adopted with the epochs %v, the campaign's is %d", r.nodes.epochs, now)
 		}
 		r.until(time.Hour, "completed", r.completed)
@@ -411,7 +412,8 @@ func TestAnAnswerOnANodeThatDiesIsACapacityLoss(t *testing.T) {
 		}
 		r.nodes.leave(2)
 		time.Sleep(3 * time.Second) // virtual: its lease goes on
-		if a := last(); a.Ending == nil || a.Ending.Outcome != engine.OutcomeAbandoned || a.Ending.Cause != engine.AbandonCapacityLoss {
+		if a := last(); a.Ending == nil || a.Ending.Outcome != engine.OutcomeAbandoned ||
+			a.Ending.Cause != engine.AbandonCapacityLoss {
 			t.Errorf("%s, ending %+v", a.State, a.Ending)
 		}
 		r.gone(2)

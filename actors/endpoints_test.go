@@ -61,14 +61,16 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 		if r.world.Invited() != 0 || d.Campaign.State != campaign.Running {
 			t.Fatalf("%d dials, %s", r.world.Invited(), d.Campaign.State)
 		}
-		if d.Live.Constraint != engine.ConstraintSeats || !strings.Contains(d.Live.Explanation, "takes no calls since 2000-01-01 00:00:00 UTC (connection refused)") {
+		if d.Live.Constraint != engine.ConstraintSeats || !strings.Contains(d.Live.Explanation,
+			"takes no calls since 2000-01-01 00:00:00 UTC (connection refused)") {
 			t.Errorf("%s: %s", d.Live.Constraint, d.Live.Explanation)
 		}
 		if got := codesOf(r.preflight().Warnings); !slices.Contains(got, "bot_down") || slices.Contains(got, "no_seats") {
 			t.Errorf("preflight warns of %v", got)
 		}
 		s := r.bot()
-		if s.Health != fleet.Down || s.Held != 0 || len(s.Endpoints) != 1 || s.Endpoints[0].Reason != "connection refused" || s.Endpoints[0].AskedAgainAt == nil {
+		if s.Health != fleet.Down || s.Held != 0 || len(s.Endpoints) != 1 || s.Endpoints[0].Reason != "connection refused" ||
+			s.Endpoints[0].AskedAgainAt == nil {
 			t.Errorf("%+v", s)
 		}
 		st := r.tree.Stats()
@@ -88,7 +90,8 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 			t.Errorf("a trigger: %+v %v", got, err)
 		}
 		_, err = r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(60)})
-		if e := (*engine.Error)(nil); !errors.As(err, &e) || e.Code != "bot_unavailable" || e.Kind != engine.KindUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "connection refused") {
+		if e := (*engine.Error)(nil); !errors.As(err, &e) || e.Code != "bot_unavailable" ||
+			e.Kind != engine.KindUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "connection refused") {
 			t.Errorf("a dialout: %v", err)
 		}
 		r.world.MendBot(botURL)
@@ -150,8 +153,10 @@ func TestABotThatGoesDownWhilePeopleTalkCostsNoMoreThanTheLinesThatRang(t *testi
 		invited = r.world.Invited()
 		time.Sleep(5 * time.Minute) // virtual: the conversations end meanwhile
 		synctest.Wait()
-		if n := r.detail(); r.world.Invited() != invited || n.Live.InProgress != 0 || n.Counters.Abandoned != d.Counters.Abandoned {
-			t.Errorf("%d dials while the bot is down, %d talk, %d abandoned", r.world.Invited()-invited, n.Live.InProgress, n.Counters.Abandoned)
+		if n := r.detail(); r.world.Invited() != invited || n.Live.InProgress != 0 ||
+			n.Counters.Abandoned != d.Counters.Abandoned {
+			t.Errorf("%d dials while the bot is down, %d talk, %d abandoned", r.world.Invited()-invited, n.Live.InProgress,
+				n.Counters.Abandoned)
 		}
 		for _, l := range r.detail().Live.Ledgers {
 			if l.Abandoned != d.Counters.Abandoned {
@@ -181,7 +186,8 @@ func TestAnEndpointThatTakesNoCallsIsLeftOutUntilItDoes(t *testing.T) {
 			t.Errorf("tried in the order %v", got[len(got)-1])
 		}
 		r.world.BreakBot("ws://a", "connection refused")
-		r.until(time.Minute, "the first one is left out", func() bool { got := r.world.Attached(); return slices.Equal(got[len(got)-1], []string{"ws://b"}) })
+		r.until(time.Minute, "the first one is left out",
+			func() bool { got := r.world.Attached(); return slices.Equal(got[len(got)-1], []string{"ws://b"}) })
 		s := r.bot()
 		if s.Health != fleet.Up || s.Endpoints[0].Health != fleet.Down || s.Endpoints[1].Health != fleet.Up ||
 			r.tree.Stats().Fleet.BotsDown.Load() != 0 ||
@@ -205,7 +211,8 @@ func TestABotThatAnswersAndServesNobodyIsTriedWithOneCallAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mended bool
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
-			s := actortest.Script{Ring: 2 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: -1}
+			s := actortest.Script{Ring: 2 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+				BotIn: -1}
 			if mended {
 				s.BotIn, s.BotTalk = 20*time.Millisecond, 10*time.Second
 			}

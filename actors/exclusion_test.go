@@ -60,7 +60,8 @@ func TestExclusionByMetadataRefusesATriggerThatDoesNotRepeatIt(t *testing.T) {
 		if rep, err := trigger(nil); engine.ErrorCode(err) != "contact_excluded" {
 			t.Errorf("while its last call goes on: %+v %v", rep, err)
 		}
-		r.until(time.Minute, "excluded once the call is over", func() bool { return r.contactOf(number(1)).State == contact.Excluded })
+		r.until(time.Minute, "excluded once the call is over",
+			func() bool { return r.contactOf(number(1)).State == contact.Excluded })
 		if rep, err := trigger(nil); engine.ErrorCode(err) != "contact_excluded" {
 			t.Errorf("excluded: %+v %v", rep, err)
 		}
@@ -86,7 +87,8 @@ func TestAnExclusionOvertakesATriggerThatIsUnderWay(t *testing.T) {
 				time.Sleep(time.Second) // virtual
 				triggered := make(chan error, 1)
 				go func() {
-					_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1), Variables: map[string]string{"account": "7"}})
+					_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1),
+						Variables: map[string]string{"account": "7"}})
 					triggered <- err
 				}()
 				time.Sleep(after) // virtual
@@ -118,7 +120,8 @@ func TestAnExclusionOvertakesATriggerThatIsUnderWay(t *testing.T) {
 // The events of an exclusion are in the order in which the contact changed: the last one matches
 // its row, whenever the exclusion comes.
 func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
-	for _, wait := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond} {
+	for _, wait := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond,
+		500 * time.Millisecond, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, steady(2*time.Second, 30*time.Second), nil)
 			defer func() { r.tree.Close() }()
@@ -129,7 +132,8 @@ func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 10 {
 				all.Go(func() {
-					if _, err := r.tree.Exclude(t.Context(), campaign.Exclude{Campaign: r.id, Number: number(i), Reason: "asked"}); err != nil {
+					if _, err := r.tree.Exclude(t.Context(), campaign.Exclude{Campaign: r.id, Number: number(i),
+						Reason: "asked"}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -145,7 +149,8 @@ func TestTheLastEventOfAnExcludedContactIsWhatItsRowSays(t *testing.T) {
 				}
 				for c := range r.store.AllContacts() {
 					if e, ok := last[c.ID]; ok && (e.Data.After.Live != (c.Attempt != "") || e.Data.After.State != c.State) {
-						t.Errorf("excluded after %v: the last event is %s with %+v, the row has state %s and attempt %q", wait, e.Type, *e.Data.After, c.State, c.Attempt)
+						t.Errorf("excluded after %v: the last event is %s with %+v, the row has state %s and attempt %q", wait, e.Type,
+							*e.Data.After, c.State, c.Attempt)
 					}
 				}
 				if len(last) != 10 {

@@ -107,7 +107,8 @@ func TestCallsThatGoOverLoseNoTokenToNewOnes(t *testing.T) {
 // waiting returns the attempts that are between two trunks.
 func (r *rig) waiting() (list []attempt.Attempt) {
 	for _, a := range r.attempts() {
-		if a.State != attempt.Ended && a.InviteAt == nil && len(a.Legs) == 1 && a.Legs[0].Trunk == "first" && r.world.InvitedTo(a.To) == 1 {
+		if a.State != attempt.Ended && a.InviteAt == nil && len(a.Legs) == 1 && a.Legs[0].Trunk == "first" &&
+			r.world.InvitedTo(a.To) == 1 {
 			list = append(list, a)
 		}
 	}
@@ -135,7 +136,8 @@ func TestACallThatWaitsForATrunkIsWithdrawn(t *testing.T) {
 				synctest.Wait()
 				for _, a := range waiting {
 					now := r.attempt(a.ID)
-					if now.State != attempt.Ended || now.Outcome != outcome || len(now.Legs) != 1 || (now.Friendly != "") != decided || (now.RetryAfter != 0) != decided {
+					if now.State != attempt.Ended || now.Outcome != outcome || len(now.Legs) != 1 || (now.Friendly != "") != decided ||
+						(now.RetryAfter != 0) != decided {
 						t.Errorf("%s, %s, %q, legs %+v", now.State, now.Outcome, now.Friendly, now.Legs)
 					}
 					if c := r.contactOf(a.To); state != "" && c.State != state {

@@ -19,7 +19,8 @@ import (
 // steady answers every call at once, with a long conversation.
 func steady(ring, talk time.Duration) func(engine.PhoneNumber, int) actortest.Script {
 	return func(engine.PhoneNumber, int) actortest.Script {
-		return actortest.Script{Ring: ring, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 20 * time.Millisecond, BotTalk: talk}
+		return actortest.Script{Ring: ring, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+			BotIn: 20 * time.Millisecond, BotTalk: talk}
 	}
 }
 
@@ -66,7 +67,8 @@ func TestACrashedRunHangsUpNobody(t *testing.T) {
 		synctest.Wait()
 		d := r.detail()
 		if d.Live.InProgress != 10 || r.world.LiveCalls() < before-1 || r.world.HungUp() != byes {
-			t.Errorf("after the crash: %d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(), before, r.world.HungUp(), byes)
+			t.Errorf("after the crash: %d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress,
+				r.world.LiveCalls(), before, r.world.HungUp(), byes)
 		}
 		if n := r.tree.Stats().Actors.Restarts.Load(); n != 1 {
 			t.Errorf("restarts %d, want 1", n)
@@ -95,7 +97,8 @@ func TestARunThatCrashesAgainAndAgainHangsUpNobody(t *testing.T) {
 		}
 		synctest.Wait()
 		if d := r.detail(); d.Live.InProgress != 10 || r.world.LiveCalls() < before || r.world.HungUp() != byes {
-			t.Errorf("%d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(), before, r.world.HungUp(), byes)
+			t.Errorf("%d conversations, %d calls (before %d), %d BYEs (before %d)", d.Live.InProgress, r.world.LiveCalls(),
+				before, r.world.HungUp(), byes)
 		}
 		r.until(time.Hour, "campaign completed", r.completed)
 		r.check()
@@ -128,7 +131,8 @@ func TestARunThatCrashedGivesTheSeatsOfTheLifeBeforeBack(t *testing.T) {
 }
 
 func TestACrashedContactHangsUpNobodyAndItsSiblingsNoticeNothing(t *testing.T) {
-	for _, at := range []time.Duration{100 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond, 3100 * time.Millisecond, 10 * time.Second} {
+	for _, at := range []time.Duration{100 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond,
+		3100 * time.Millisecond, 10 * time.Second} {
 		t.Run(at.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, steady(2*time.Second, 40*time.Second), nil)
@@ -157,7 +161,8 @@ func TestACrashedContactHangsUpNobodyAndItsSiblingsNoticeNothing(t *testing.T) {
 }
 
 func TestAnEarlierLifeIsClosedAsLostAndNobodyIsDialledTwiceAtOnce(t *testing.T) {
-	for i, at := range []time.Duration{5 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond, 9 * time.Second, 47 * time.Second} {
+	for i, at := range []time.Duration{5 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond,
+		2500 * time.Millisecond, 9 * time.Second, 47 * time.Second} {
 		t.Run(at.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, actortest.Mix(uint64(i), 0.6, 0.2, 20*time.Second), nil)
@@ -259,7 +264,8 @@ func TestExcludeCancelsARingingLegAndNoInviteLeavesAfterwards(t *testing.T) {
 		if rep := exclude(number(1)); rep != (campaign.ExcludeReply{Matched: 1, Excluded: 1, InCall: 1}) {
 			t.Errorf("a contact in conversation: %+v", rep)
 		}
-		rep, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Match: map[string]string{"i": "27"}})
+		rep, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id,
+			Match: map[string]string{"i": "27"}})
 		if err != nil || rep.Matched != 1 || rep.Excluded != 1 {
 			t.Errorf("by metadata: %+v %v", rep, err)
 		}
@@ -282,11 +288,13 @@ func TestExcludeCancelsARingingLegAndNoInviteLeavesAfterwards(t *testing.T) {
 
 func TestTriggerDialsQueuesMergesAndReopens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { s.AlwaysOn = true; s.Concurrency = 2; s.AbandonCapPPM = 0 })
+		r := newRig(t, steady(2*time.Second, 20*time.Second),
+			func(s *campaign.Settings) { s.AlwaysOn = true; s.Concurrency = 2; s.AbandonCapPPM = 0 })
 		defer r.tree.Close()
 		r.results()
 		trigger := func(n engine.PhoneNumber, token string) (campaign.TriggerReply, error) {
-			return r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: n, Variables: map[string]string{"k": "v"},
+			return r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: n,
+				Variables:   map[string]string{"k": "v"},
 				Idempotency: engine.Idempotency{Key: "key", Route: "trigger", Token: token}})
 		}
 		if _, err := trigger(number(1), ""); engine.ErrorCode(err) != "campaign_not_running" {
@@ -351,10 +359,12 @@ func TestPauseLetsCallsFinishAndStopCompletesAtOnce(t *testing.T) {
 		r.act(campaign.ActionResume)
 		time.Sleep(10 * time.Second) // virtual: in conversation; others ring after the first end
 		d = r.act(campaign.ActionStop)
-		if d.Campaign.State != campaign.Completed || d.Campaign.CompletionReason != campaign.ReasonManuallyStopped || !d.Draining {
+		if d.Campaign.State != campaign.Completed || d.Campaign.CompletionReason != campaign.ReasonManuallyStopped ||
+			!d.Draining {
 			t.Errorf("stopped: %s %s draining %v", d.Campaign.State, d.Campaign.CompletionReason, d.Draining)
 		}
-		if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart}); engine.ErrorCode(err) != "calls_in_progress" {
+		if _, err := r.tree.Act(context.Background(),
+			campaign.Act{Campaign: r.id, Action: campaign.ActionRestart}); engine.ErrorCode(err) != "calls_in_progress" {
 			t.Errorf("restart while draining: %v", err)
 		}
 		time.Sleep(2 * time.Minute) // virtual
@@ -413,7 +423,8 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		if _, err := dial(number(3)); engine.ErrorCode(err) != "no_capacity" {
 			t.Errorf("no seat left: %v", err)
 		}
-		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "none", To: number(4)}); engine.ErrorCode(err) != "bot_not_found" {
+		if _, err := r.tree.Dialout(context.Background(),
+			campaign.Dialout{Bot: "none", To: number(4)}); engine.ErrorCode(err) != "bot_not_found" {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute) // virtual
@@ -421,7 +432,8 @@ func TestDialoutHoldsASeatFirst(t *testing.T) {
 		if err != nil || call.State != attempt.Ended || call.Outcome != engine.OutcomeConnectedNoResult {
 			t.Errorf("%+v %v", call.Outcome, err)
 		}
-		if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.CallID, Result: attempt.Result{Disposition: "ok"}}); err != nil {
+		if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.CallID,
+			Result: attempt.Result{Disposition: "ok"}}); err != nil {
 			t.Error(err)
 		}
 		if call, _ = r.tree.Call(context.Background(), a.CallID); call.Outcome != engine.OutcomeCompleted {
@@ -459,7 +471,8 @@ func TestResultsOfADialoutThatComeTogetherAreAllAnswered(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range 300 {
-					if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.CallID, Result: attempt.Result{Disposition: "ok"}}); err != nil {
+					if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.CallID,
+						Result: attempt.Result{Disposition: "ok"}}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -472,7 +485,8 @@ func TestResultsOfADialoutThatComeTogetherAreAllAnswered(t *testing.T) {
 		}
 		unknown := engine.AttemptID(strings.Repeat("ab", 16)).Call()
 		for range 3 {
-			if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: unknown, Result: attempt.Result{Disposition: "ok"}}); engine.ErrorCode(err) != "call_not_found" {
+			if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: unknown,
+				Result: attempt.Result{Disposition: "ok"}}); engine.ErrorCode(err) != "call_not_found" {
 				t.Errorf("of a call that is not known: %v", err)
 			}
 		}

@@ -190,7 +190,8 @@ func TestABYEThatNobodyAnswersLeavesTheNumberHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		var at attempt.Attempt
-		r.until(time.Minute, "it is over", func() bool { at, err = r.tree.Call(context.Background(), rep.CallID); return err == nil && !at.Live() })
+		r.until(time.Minute, "it is over",
+			func() bool { at, err = r.tree.Call(context.Background(), rep.CallID); return err == nil && !at.Live() })
 		dial := func() error {
 			_, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
 			return err

@@ -30,7 +30,8 @@ func file(from, to int) string {
 }
 
 func (r *rig) importFile(text string) (campaign.Import, error) {
-	return r.tree.Import(context.Background(), campaign.ImportContacts{Campaign: r.id, Filename: "f.csv", Who: engine.Who{Name: "test"}, Wait: true},
+	return r.tree.Import(context.Background(), campaign.ImportContacts{Campaign: r.id, Filename: "f.csv",
+		Who: engine.Who{Name: "test"}, Wait: true},
 		strings.NewReader(text))
 }
 
@@ -69,7 +70,8 @@ func TestAnImportedFileIsDialledToItsEnd(t *testing.T) {
 			}
 			// Two rows are not numbers, one is repeated, one is already in the campaign.
 			imp, err := r.importFile(file(0, 60) + "nonsense,x\n,y\n" + number(7).E164() + ",z\n")
-			if err != nil || imp.State != campaign.ImportActive || imp.Rows != 63 || imp.Added != 59 || imp.Duplicate != 2 || imp.Invalid != 2 ||
+			if err != nil || imp.State != campaign.ImportActive || imp.Rows != 63 || imp.Added != 59 || imp.Duplicate != 2 ||
+				imp.Invalid != 2 ||
 				imp.FinishedAt == nil || imp.Filename != "f.csv" {
 				t.Fatalf("%+v, %v", imp, err)
 			}
@@ -87,7 +89,8 @@ func TestAnImportedFileIsDialledToItsEnd(t *testing.T) {
 			}
 			r.store.View(func() {
 				for _, e := range r.store.AllEvents() {
-					if e.Type == journal.ContactsAdded && e.Data.Import == imp.ID && (e.Data.Count != 59 || e.Data.Who == nil || e.Data.Who.Name != "test") {
+					if e.Type == journal.ContactsAdded && e.Data.Import == imp.ID &&
+						(e.Data.Count != 59 || e.Data.Who == nil || e.Data.Who.Name != "test") {
 						t.Errorf("event %+v", e)
 					}
 				}
@@ -132,10 +135,12 @@ func TestAFileThatBreaksOffLeavesNothing(t *testing.T) {
 		cut := errors.New("cut")
 		imp, err := r.tree.Import(context.Background(), campaign.ImportContacts{Campaign: r.id, Wait: true},
 			io.MultiReader(strings.NewReader(file(0, 2100)), iotest.ErrReader(cut)))
-		if !errors.Is(err, cut) || imp.State != campaign.ImportFailed || imp.Problem == nil || imp.Problem.Code != "upload_broken" {
+		if !errors.Is(err, cut) || imp.State != campaign.ImportFailed || imp.Problem == nil ||
+			imp.Problem.Code != "upload_broken" {
 			t.Errorf("%+v, %v", imp, err)
 		}
-		for text, want := range map[string]string{"": "empty_file", "phone_number\n": "empty_file", "name\nAda\n": "missing_column", file(0, 2100) + "\"": "malformed_csv"} {
+		for text, want := range map[string]string{"": "empty_file", "phone_number\n": "empty_file",
+			"name\nAda\n": "missing_column", file(0, 2100) + "\"": "malformed_csv"} {
 			if want == "malformed_csv" {
 				text += strings.Repeat("\n"+number(1).E164(), 3)
 			}
@@ -145,7 +150,8 @@ func TestAFileThatBreaksOffLeavesNothing(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, err := r.tree.Import(ctx, campaign.ImportContacts{Campaign: r.id, Wait: true}, strings.NewReader(file(0, 10))); err == nil {
+		if _, err := r.tree.Import(ctx, campaign.ImportContacts{Campaign: r.id, Wait: true},
+			strings.NewReader(file(0, 10))); err == nil {
 			t.Error("cancelled, and imported all the same")
 		}
 		if d := r.detail(); d.Counters.Total != 0 || r.store.Staged() != 0 {
@@ -211,7 +217,8 @@ func TestAnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated(t *testing.T) {
 					r.noStall()
 					c, stored := r.contactOf(number(4)), r.contactOf(number(4)).ID != ""
 					if got := r.world.InvitedTo(number(4)); got != invited || rep.Excluded == 0 && got != 0 {
-						t.Errorf("sticky %v, %+v %v after the file: %d INVITEs, %d when the exclusion was confirmed (%+v)", sticky, by, after, got, invited, rep)
+						t.Errorf("sticky %v, %+v %v after the file: %d INVITEs, %d when the exclusion was confirmed (%+v)", sticky, by,
+							after, got, invited, rep)
 					}
 					if stored && c.State != contact.Excluded {
 						t.Errorf("sticky %v, %v after the file: the contact is %s (%+v)", sticky, after, c.State, rep)
@@ -234,7 +241,8 @@ func TestATriggerWaitsForTheFileThatHasItsNumber(t *testing.T) {
 		time.Sleep(time.Second) // virtual
 		trigger := func(n int, deadline time.Duration) (campaign.TriggerReply, time.Duration, error) {
 			began := time.Now()
-			rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(n), Deadline: began.Add(deadline)})
+			rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(n),
+				Deadline: began.Add(deadline)})
 			return rep, time.Since(began), err
 		}
 		if rep, took, err := trigger(100, 10*time.Second); err != nil || took > time.Second {
@@ -277,7 +285,8 @@ func TestATriggerThatIsUnderWayIsStoredBeforeTheSwitch(t *testing.T) {
 				var all sync.WaitGroup
 				for n := range 4 {
 					all.Go(func() {
-						if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(n)}); err != nil {
+						if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id,
+							Number: number(n)}); err != nil {
 							t.Errorf("%v after the file: %v", after, err)
 						}
 					})
@@ -334,7 +343,8 @@ func TestAListOfContactsWaitsForTheFile(t *testing.T) {
 		defer r.tree.Close()
 		ended := r.importing(file(0, 20), 4*time.Second)
 		time.Sleep(time.Second) // virtual
-		cmd := campaign.AddContacts{Campaign: r.id, Source: "api", Contacts: []campaign.NewContact{{Number: number(1)}, {Number: number(30)}}}
+		cmd := campaign.AddContacts{Campaign: r.id, Source: "api",
+			Contacts: []campaign.NewContact{{Number: number(1)}, {Number: number(30)}}}
 		rep, err := r.tree.AddContacts(context.Background(), cmd)
 		if err != nil || rep != (campaign.AddReport{Added: 1, Duplicates: 1, Total: 21}) {
 			t.Errorf("%+v, %v", rep, err)
@@ -345,7 +355,8 @@ func TestAListOfContactsWaitsForTheFile(t *testing.T) {
 		ended = r.importing(file(20, 40), 30*time.Second)
 		time.Sleep(time.Second) // virtual
 		began := time.Now()
-		if rep, err := r.tree.AddContacts(context.Background(), cmd); engine.ErrorCode(err) != "import_activating" || time.Since(began) > 9*time.Second {
+		if rep, err := r.tree.AddContacts(context.Background(), cmd); engine.ErrorCode(err) != "import_activating" ||
+			time.Since(began) > 9*time.Second {
 			t.Errorf("%+v, %v after %v", rep, err, time.Since(began))
 		}
 		if _, err := r.importFile(file(50, 60)); engine.ErrorCode(err) != "import_in_progress" {
@@ -379,7 +390,8 @@ func TestAFileMeetsTheEndOfTheRun(t *testing.T) {
 				if action == campaign.ActionPause {
 					r.act(campaign.ActionResume)
 				}
-				r.until(time.Hour, "campaign completed", func() bool { d := r.detail(); return d.Campaign.State == campaign.Completed && !d.Draining })
+				r.until(time.Hour, "campaign completed",
+					func() bool { d := r.detail(); return d.Campaign.State == campaign.Completed && !d.Draining })
 				time.Sleep(time.Minute) // virtual
 				r.check()
 				r.noStall()
@@ -496,12 +508,14 @@ func TestAFileThatNobodyWaitsForIsActivatedAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, actortest.Mix(1, 1, 0, time.Second), nil)
 		defer r.tree.Close()
-		imp, err := r.tree.Import(context.Background(), campaign.ImportContacts{Campaign: r.id}, strings.NewReader(file(0, 20)))
+		imp, err := r.tree.Import(context.Background(), campaign.ImportContacts{Campaign: r.id},
+			strings.NewReader(file(0, 20)))
 		if err != nil || imp.State != campaign.ImportActivating || imp.Rows != 20 || imp.Added != 0 {
 			t.Fatalf("%+v, %v", imp, err)
 		}
 		r.until(time.Minute, "the contacts are there", func() bool { return r.detail().Counters.Total == 20 })
-		if now, err := r.store.Import(context.Background(), imp.ID); err != nil || now.State != campaign.ImportActive || now.Added != 20 {
+		if now, err := r.store.Import(context.Background(), imp.ID); err != nil || now.State != campaign.ImportActive ||
+			now.Added != 20 {
 			t.Errorf("%+v, %v", now, err)
 		}
 	})
@@ -537,18 +551,22 @@ func TestADryRunAddsNobody(t *testing.T) {
 		}
 		r.act(campaign.ActionStart)
 		time.Sleep(time.Minute) // virtual
-		file := "Mobile,name\n" + number(0).E164() + ",a\n" + number(5).E164() + ",b\n" + number(6).E164() + ",c\n" + number(6).E164() + ",d\nx,e\n"
-		cmd := campaign.ImportContacts{Campaign: r.id, Wait: true, DryRun: true, Mapping: map[string]string{"Mobile": "phone_number"},
+		file := "Mobile,name\n" + number(0).E164() + ",a\n" + number(5).E164() + ",b\n" + number(6).E164() + ",c\n" +
+			number(6).E164() + ",d\nx,e\n"
+		cmd := campaign.ImportContacts{Campaign: r.id, Wait: true, DryRun: true,
+			Mapping:     map[string]string{"Mobile": "phone_number"},
 			Idempotency: engine.Idempotency{Key: "k", Token: "t"}}
 		imp, err := r.tree.Import(context.Background(), cmd, strings.NewReader(file))
-		if err != nil || imp.State != campaign.ImportChecked || imp.Rows != 5 || imp.Added != 1 || imp.Duplicate != 2 || imp.Excluded != 1 || imp.Invalid != 1 {
+		if err != nil || imp.State != campaign.ImportChecked || imp.Rows != 5 || imp.Added != 1 || imp.Duplicate != 2 ||
+			imp.Excluded != 1 || imp.Invalid != 1 {
 			t.Errorf("%+v %v", imp, err)
 		}
 		time.Sleep(time.Minute) // virtual
 		if n := r.world.Invited(); n != 1 || r.detail().Counters.Total != 1 || r.store.Staged() != 0 {
 			t.Errorf("%d INVITEs, %d contacts, %d rows staged", n, r.detail().Counters.Total, r.store.Staged())
 		}
-		if _, err := r.tree.Import(context.Background(), cmd, strings.NewReader(file)); !errors.Is(err, journal.ErrImportRequest) {
+		if _, err := r.tree.Import(context.Background(), cmd, strings.NewReader(file)); !errors.Is(err,
+			journal.ErrImportRequest) {
 			t.Errorf("the same request again: %v", err)
 		}
 		cmd.DryRun, cmd.Idempotency = false, engine.Idempotency{}

@@ -29,7 +29,8 @@ func abandonCapInASecondRun(t *testing.T, mode string, killed bool) {
 	const cap5 = 50_000
 	var second atomic.Bool
 	r := newRig(t, func(to engine.PhoneNumber, _ int) actortest.Script {
-		s := actortest.Script{Ring: 4 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 50 * time.Millisecond, Talk: 3 * time.Second}
+		s := actortest.Script{Ring: 4 * time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+			BotIn: 50 * time.Millisecond, Talk: 3 * time.Second}
 		switch {
 		case second.Load():
 			s.Talk = time.Minute // everyone answers and talks

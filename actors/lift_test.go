@@ -58,7 +58,8 @@ func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 			}
 			time.Sleep(time.Minute) // virtual
 			synctest.Wait()
-			for i, want := range map[int]contact.State{0: contact.Completed, 1: contact.Completed, 2: contact.Excluded, 3: contact.Completed, 7: contact.Completed} {
+			for i, want := range map[int]contact.State{0: contact.Completed, 1: contact.Completed, 2: contact.Excluded,
+				3: contact.Completed, 7: contact.Completed} {
 				calls := map[contact.State]int{contact.Completed: 1}[want]
 				if c, n := r.contactOf(number(i)), r.world.InvitedTo(number(i)); c.State != want || n != calls {
 					t.Errorf("sticky %v: contact %d is %s, %d calls, want %s", sticky, i, c.State, n, want)
@@ -67,13 +68,15 @@ func TestWhoseExclusionIsLiftedCanBeCalledAgain(t *testing.T) {
 			if n := r.tree.Stats().Calls.Illegal.Load(); n > 0 {
 				t.Errorf("%d events were refused by machines", n)
 			}
-			file := campaign.ExclusionsImported{Campaign: r.id, Numbers: 3, Reason: "robinson", Who: engine.Who{User: "usr_1", Name: "Ada"}}
+			file := campaign.ExclusionsImported{Campaign: r.id, Numbers: 3, Reason: "robinson",
+				Who: engine.Who{User: "usr_1", Name: "Ada"}}
 			if err := r.tree.ExclusionsImported(context.Background(), file); err != nil {
 				t.Error(err)
 			}
 			r.store.View(func() {
 				e := r.store.AllEvents()[len(r.store.AllEvents())-1]
-				if e.Type != journal.ExclusionsImported || e.Data.Count != 3 || e.Data.Reason != "robinson" || e.Data.Who.Name != "Ada" || e.Campaign != r.id {
+				if e.Type != journal.ExclusionsImported || e.Data.Count != 3 || e.Data.Reason != "robinson" ||
+					e.Data.Who.Name != "Ada" || e.Campaign != r.id {
 					t.Errorf("the history has %+v", e)
 				}
 			})
@@ -98,7 +101,8 @@ func TestALiftWithinAConversationLeavesTheContactAsItIs(t *testing.T) {
 		if got, err := r.tree.Exclude(context.Background(), x); got.InCall != 1 || err != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if got, err := r.tree.Lift(context.Background(), campaign.Lift{Campaign: r.id, Number: number(0)}); got.Readmitted != 1 || err != nil {
+		if got, err := r.tree.Lift(context.Background(),
+			campaign.Lift{Campaign: r.id, Number: number(0)}); got.Readmitted != 1 || err != nil {
 			t.Errorf("%+v, %v", got, err)
 		}
 		time.Sleep(2 * time.Minute) // virtual

@@ -16,7 +16,8 @@ import (
 
 // everyoneTalks for ten seconds to a bot that hangs up.
 func everyoneTalks(engine.PhoneNumber, int) actortest.Script {
-	return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 100 * time.Millisecond, BotTalk: 10 * time.Second}
+	return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+		BotIn: 100 * time.Millisecond, BotTalk: 10 * time.Second}
 }
 
 func TestAResultThatFollowsItsCallNeedsNoReadOfTheDatabase(t *testing.T) {
@@ -54,7 +55,8 @@ func TestALateResultFindsItsContactByTheDatabase(t *testing.T) {
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "the call ended", func() (ok bool) { r.store.View(func() { ok = call != "" }); return })
 		time.Sleep(10 * time.Second) // virtual: its contact is idle
-		err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: attempt.Result{Disposition: "late", ReceivedAt: time.Now()}})
+		err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call,
+			Result: attempt.Result{Disposition: "late", ReceivedAt: time.Now()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +90,8 @@ func TestRestartWhileContactsWaitForTheirResults(t *testing.T) {
 		if d.Counters.Pending != 10 || d.Campaign.Run != 2 {
 			t.Fatalf("run %d, %d pending after the restart", d.Campaign.Run, d.Counters.Pending)
 		}
-		if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: last, Result: attempt.Result{Disposition: "late", ReceivedAt: time.Now()}}); err != nil {
+		if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: last,
+			Result: attempt.Result{Disposition: "late", ReceivedAt: time.Now()}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -111,7 +111,8 @@ func TestTheLedgersShowWhatWasAbandonedAndSurviveARestart(t *testing.T) {
 		n := 0
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
 			n++
-			s := actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 100 * time.Millisecond, Talk: 5 * time.Second}
+			s := actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+				BotIn: 100 * time.Millisecond, Talk: 5 * time.Second}
 			switch n {
 			case 1:
 				s.BotIn = -1 // the bot does not come
@@ -127,10 +128,12 @@ func TestTheLedgersShowWhatWasAbandonedAndSurviveARestart(t *testing.T) {
 		look := func(when string) {
 			t.Helper()
 			l := r.detail().Live
-			if len(l.Ledgers) != 3 || l.Ledgers[0].Period != pacing.PeriodRun || l.Ledgers[1].Period != pacing.PeriodDay || l.Ledgers[2].Period != pacing.Period30Days {
+			if len(l.Ledgers) != 3 || l.Ledgers[0].Period != pacing.PeriodRun || l.Ledgers[1].Period != pacing.PeriodDay ||
+				l.Ledgers[2].Period != pacing.Period30Days {
 				t.Fatalf("%s: %+v", when, l.Ledgers)
 			}
-			for _, x := range append([]campaign.CountsView{l.Rolling.Day, l.Rolling.Month}, l.Ledgers[0].CountsView, l.Ledgers[1].CountsView, l.Ledgers[2].CountsView) {
+			for _, x := range append([]campaign.CountsView{l.Rolling.Day, l.Rolling.Month}, l.Ledgers[0].CountsView,
+				l.Ledgers[1].CountsView, l.Ledgers[2].CountsView) {
 				if x.LiveAnswers != 8 || x.Abandoned != 1 || x.Machines != 2 || x.CapacityLoss != 0 {
 					t.Errorf("%s: %+v", when, x)
 				}
@@ -158,7 +161,8 @@ func TestARunWhoseLastContactsUsedUpTheirAttemptsEndsWithThatReason(t *testing.T
 		r.act(campaign.ActionStart)
 		r.until(time.Hour, "campaign completed", r.completed)
 		r.check()
-		if d := r.detail(); d.Campaign.CompletionReason != campaign.ReasonRetriesDone || d.Counters.Unanswered != 3 || d.Counters.Failed != 3 {
+		if d := r.detail(); d.Campaign.CompletionReason != campaign.ReasonRetriesDone || d.Counters.Unanswered != 3 ||
+			d.Counters.Failed != 3 {
 			t.Errorf("%s: %+v", d.Campaign.CompletionReason, d.Counters)
 		}
 	})
@@ -211,7 +215,8 @@ func TestARunningCampaignPublishesItsFiguresAndAFinishedOneDoesNot(t *testing.T)
 		r.until(time.Minute, "ten conversations", func() bool { return r.detail().Live.InProgress == 10 })
 		time.Sleep(2 * time.Second) // virtual: a tick
 		list := r.tree.Figures()
-		if len(list) != 1 || list[0].Campaign != r.id || list[0].InProgress != 10 || list[0].Pending != 5 || list[0].Contacts[contact.Connected] != 10 ||
+		if len(list) != 1 || list[0].Campaign != r.id || list[0].InProgress != 10 || list[0].Pending != 5 ||
+			list[0].Contacts[contact.Connected] != 10 ||
 			list[0].AbandonRates[pacing.PeriodRun] != 0 || len(list[0].AbandonRates) != 3 {
 			t.Errorf("%+v", list)
 		}

@@ -32,7 +32,8 @@ func TestTheEndOfALongListIsDoneInPartsAndNobodyIsLeftWaiting(t *testing.T) {
 				if n := d.Counters.ManuallyStopped; n == 0 || n > contacts/2 {
 					t.Fatalf("%d are put away with the answer", n)
 				}
-				if _, err := r.tree.Act(context.Background(), campaign.Act{Campaign: r.id, Action: campaign.ActionRestart}); engine.ErrorCode(err) != "calls_in_progress" {
+				if _, err := r.tree.Act(context.Background(),
+					campaign.Act{Campaign: r.id, Action: campaign.ActionRestart}); engine.ErrorCode(err) != "calls_in_progress" {
 					t.Errorf("a restart in the middle: %v", err)
 				}
 				if crash {

@@ -32,7 +32,8 @@ func TestARowThatWasReadBeforeTheCallIsReadAgain(t *testing.T) {
 		"call back": func(r *rig) error {
 			id, at := r.contactOf(number(1)).ID, time.Now().Add(time.Hour)
 			r.store.View(func() { r.store.LateAnswer = 3 * time.Second })
-			return r.tree.ActOnContact(context.Background(), campaign.ActOnContact{Campaign: r.id, Contact: id, Action: campaign.CallBack, At: at})
+			return r.tree.ActOnContact(context.Background(), campaign.ActOnContact{Campaign: r.id, Contact: id,
+				Action: campaign.CallBack, At: at})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,8 @@ func TestARowThatWasReadBeforeTheCallIsReadAgain(t *testing.T) {
 				}
 				time.Sleep(2 * time.Hour) // virtual: the promised call is over
 				r.check()
-				if n, want := r.world.InvitedTo(number(1)), map[string]int{"exclude": 0, "trigger": 2, "call back": 2}[name]; n != want {
+				if n, want := r.world.InvitedTo(number(1)), map[string]int{"exclude": 0, "trigger": 2,
+					"call back": 2}[name]; n != want {
 					t.Errorf("called %d times, want %d", n, want)
 				}
 				r.act(campaign.ActionStop)

@@ -63,7 +63,8 @@ func TestACampaignThatIsHandedOverKeepsItsCalls(t *testing.T) {
 			t.Errorf("the node that let go counts %d live calls of its own", n)
 		}
 		r.tree.Ownership().Adopt(r.id)
-		r.until(10*time.Second, "its conversations are the new owner's", func() bool { return r.detail().Live.InProgress == 10 })
+		r.until(10*time.Second, "its conversations are the new owner's",
+			func() bool { return r.detail().Live.InProgress == 10 })
 		if n := r.world.HungUp(); n != 0 {
 			t.Errorf("%d calls were hung up by the hand-over", n)
 		}
@@ -161,7 +162,8 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 			}
 			call := r.openAttempts()[0].ID.Call()
 			for what, err := range map[string]error{
-				"a result":   r.tree.SubmitResult(t.Context(), campaign.SubmitResult{Call: call, Result: attempt.Result{Disposition: "sold"}}),
+				"a result": r.tree.SubmitResult(t.Context(), campaign.SubmitResult{Call: call,
+					Result: attempt.Result{Disposition: "sold"}}),
 				"a hang-up":  r.tree.HangUp(t.Context(), call),
 				"a transfer": r.tree.Transfer(t.Context(), call, "+4930222222"),
 			} {
@@ -215,7 +217,8 @@ func TestAFencedNodePlacesNoCall(t *testing.T) {
 				}
 			}
 		})
-		if _, err := r.tree.Dialout(t.Context(), campaign.Dialout{Bot: "bot", To: number(77)}); engine.ErrorCode(err) != "node_fenced" {
+		if _, err := r.tree.Dialout(t.Context(), campaign.Dialout{Bot: "bot",
+			To: number(77)}); engine.ErrorCode(err) != "node_fenced" {
 			t.Errorf("a dialout answers %v", err)
 		}
 		ready, err := r.tree.Preflight(t.Context(), r.id)

@@ -289,15 +289,18 @@ func TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess(t *testing.T) {
 		}, func(s *campaign.Settings) { s.Numbers, s.MaxAttempts = []engine.PhoneNumber{from}, 1 })
 		r.tree.Close()
 		r.store.View(func() {
-			r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, RestSec: 60, AnswerFloor: 1, State: "active"}}
+			r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, RestSec: 60, AnswerFloor: 1,
+				State: "active"}}
 		})
 		r.start()
 		r.add(100)
 		r.act(campaign.ActionStart)
 		r.until(3*time.Hour, "70 calls", func() bool { return r.numberStatus(from).Ended == 64 && r.world.Invited() == 70 })
-		r.until(time.Minute, "the last is over, and it rests", func() bool { return r.numberStatus(from).State == numberpool.Resting })
+		r.until(time.Minute, "the last is over, and it rests",
+			func() bool { return r.numberStatus(from).State == numberpool.Resting })
 		before := r.numberStatus(from)
-		if before.Alarm != numberpool.AlarmFloor || before.RestsTill == nil || before.Strikes != 0 { // those of the first two calls are long gone
+		if before.Alarm != numberpool.AlarmFloor || before.RestsTill == nil ||
+			before.Strikes != 0 { // those of the first two calls are long gone
 			t.Fatalf("%+v", before)
 		}
 		time.Sleep(time.Second) // virtual
@@ -306,7 +309,8 @@ func TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess(t *testing.T) {
 		defer func() { r.tree.Close() }()
 		r.until(10*time.Second, "what it went through is loaded", func() bool { return r.numberStatus(from).Ended == 64 })
 		after := r.numberStatus(from)
-		if after.State != numberpool.Resting || after.Ended != 64 || after.Answered != 0 || after.Alarm != numberpool.AlarmFloor ||
+		if after.State != numberpool.Resting || after.Ended != 64 || after.Answered != 0 ||
+			after.Alarm != numberpool.AlarmFloor ||
 			after.RestsTill == nil || after.RestsTill.Sub(*before.RestsTill).Abs() > time.Second {
 			t.Errorf("after a restart %+v, before %+v", after, before)
 		}
@@ -332,7 +336,8 @@ func TestStrikesBelowTheLimitSurviveTheProcess(t *testing.T) {
 		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(50)}); err != nil {
 			t.Fatal(err)
 		}
-		r.until(time.Minute, "the fifth quarantines it", func() bool { return r.numberStatus(from).State == numberpool.Quarantined })
+		r.until(time.Minute, "the fifth quarantines it",
+			func() bool { return r.numberStatus(from).State == numberpool.Quarantined })
 	})
 }
 

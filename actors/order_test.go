@@ -22,7 +22,8 @@ func (r *rig) inOrder() []attempt.Attempt {
 }
 
 // oneByOne is a campaign with one line, whose calls are never answered.
-func oneByOne(ring time.Duration, edit func(*campaign.Settings)) (func(engine.PhoneNumber, int) actortest.Script, func(*campaign.Settings)) {
+func oneByOne(ring time.Duration, edit func(*campaign.Settings)) (func(engine.PhoneNumber, int) actortest.Script,
+	func(*campaign.Settings)) {
 	return func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: ring, Code: 486} }, func(s *campaign.Settings) {
 		s.Concurrency, s.AbandonCapPPM, s.MaxAttempts, s.RetryDelaySec = 1, 0, 2, 10
 		if edit != nil {
@@ -65,8 +66,8 @@ func TestTheFirstPassIsTheContactsOfTheRunAndOfTheBatchBeforeAnyRetry(t *testing
 		// The batch makes its own first pass: after the retries already placed or read when it
 		// came, before all others.
 		batch := slices.Index(numbers, number(100))
-		if batch > 24 || !slices.Equal(numbers[batch:batch+10], []engine.PhoneNumber{number(100), number(101), number(102), number(103), number(104),
-			number(105), number(106), number(107), number(108), number(109)}) {
+		if batch > 24 || !slices.Equal(numbers[batch:batch+10], []engine.PhoneNumber{number(100), number(101), number(102),
+			number(103), number(104), number(105), number(106), number(107), number(108), number(109)}) {
 			t.Errorf("the batch begins at dial %d: %v", batch, numbers[batch:min(batch+10, len(numbers))])
 		}
 		// Retries are in the order of their due times.

@@ -29,7 +29,8 @@ func TestACommandIsRefusedWhereTooMuchWaitsAlready(t *testing.T) {
 		if err := trigger(1); engine.ErrorCode(err) != "overloaded" {
 			t.Errorf("a trigger behind 10,000 messages: %v", err)
 		}
-		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "no such bot", To: number(2)}); engine.ErrorCode(err) == "overloaded" {
+		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "no such bot",
+			To: number(2)}); engine.ErrorCode(err) == "overloaded" {
 			t.Error("dialout suffers with a campaign")
 		}
 		if n := r.tree.Stats().Actors.Overloads.Load(); n != 1 {
@@ -72,7 +73,8 @@ func TestAFloodOfMessagesToACampaignHarmsNoCall(t *testing.T) {
 					case 0:
 						err = r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: call, Result: result})
 					case 1:
-						_, err = r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Match: map[string]string{"account": "nobody's"}})
+						_, err = r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id,
+							Match: map[string]string{"account": "nobody's"}})
 					case 2:
 						_, err = r.tree.Call(context.Background(), call)
 					default:

@@ -80,14 +80,16 @@ func TestABotBySIPIsToldOfTheCallInHeaders(t *testing.T) {
 			for _, h := range cmd.Headers {
 				got[h.Name] = h.Value
 			}
-			want := map[string]string{"X-call_id": string(cmd.Attempt.Call()), "X-attempt_id": string(cmd.Attempt), "X-campaign_id": string(r.id),
-				"X-run": "1", "X-to_number": number(0).E164(), "X-i": "0"}
+			want := map[string]string{"X-call_id": string(cmd.Attempt.Call()), "X-attempt_id": string(cmd.Attempt),
+				"X-campaign_id": string(r.id),
+				"X-run":         "1", "X-to_number": number(0).E164(), "X-i": "0"}
 			for k, v := range want {
 				if got[k] != v {
 					t.Errorf("%s: %q, want %q", k, got[k], v)
 				}
 			}
-			if got["X-contact_id"] == "" || got["X-from_number"] == "" || cmd.From != number(0) || cmd.Trunk != "" || cmd.URI != "sip:bot@a.example" {
+			if got["X-contact_id"] == "" || got["X-from_number"] == "" || cmd.From != number(0) || cmd.Trunk != "" ||
+				cmd.URI != "sip:bot@a.example" {
 				t.Errorf("%+v", cmd)
 			}
 			if cmd.Leg != cmd.Attempt.Leg(2) {
@@ -233,7 +235,8 @@ func TestACallWhoseBotBySIPFallsSilentIsEnded(t *testing.T) {
 			return a.State == attempt.Connected
 		})
 		r.world.SilencePeer(rep.AttemptID)
-		r.until(time.Minute, "the call is over", func() bool { a, _ := r.tree.Call(context.Background(), rep.CallID); return a.State == attempt.Ended })
+		r.until(time.Minute, "the call is over",
+			func() bool { a, _ := r.tree.Call(context.Background(), rep.CallID); return a.State == attempt.Ended })
 		a, _ := r.tree.Call(context.Background(), rep.CallID)
 		if a.Outcome != engine.OutcomeConnectedNoResult || a.HungUpBy != engine.PartyBot || r.world.HungUp() != 2 {
 			t.Errorf("%s, hung up by %s, %d BYEs", a.Outcome, a.HungUpBy, r.world.HungUp())

@@ -38,7 +38,8 @@ func TestPreflightSaysWhatIsAheadAndStartsNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		p := r.preflight()
-		if !p.Ready || len(p.Blockers) != 0 || len(p.Warnings) != 0 || p.Contacts.Total != 5 || p.Contacts.ToDial != 4 || p.Estimate == nil {
+		if !p.Ready || len(p.Blockers) != 0 || len(p.Warnings) != 0 || p.Contacts.Total != 5 || p.Contacts.ToDial != 4 ||
+			p.Estimate == nil {
 			t.Errorf("%+v", p)
 		}
 		if len(p.Contacts.Skipped) != 1 || p.Contacts.Skipped[0] != (campaign.SkipReason{Reason: "suppressed", Count: 1}) {

@@ -38,7 +38,8 @@ func TestAddingSomebodyAgainUndoesAnExclusionThatIsNotSticky(t *testing.T) {
 				case "list":
 					cmd := campaign.AddContacts{Campaign: r.id, Source: "api"}
 					for _, i := range []int{0, 1, 2, 7} {
-						cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(i), Variables: map[string]string{"again": "yes"}})
+						cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(i),
+							Variables: map[string]string{"again": "yes"}})
 					}
 					rep, err := r.tree.AddContacts(context.Background(), cmd)
 					want := campaign.AddReport{Added: 1, Duplicates: 3, Readmitted: 2, Total: 4}
@@ -51,12 +52,14 @@ func TestAddingSomebodyAgainUndoesAnExclusionThatIsNotSticky(t *testing.T) {
 						t.Errorf("sticky %v: %+v, want %+v, %v", sticky, rep, want, err)
 					}
 				case "file":
-					if _, err := r.importFile("phone_number,again\n" + number(0).E164() + ",yes\n" + number(1).E164() + ",yes\n" + number(2).E164() + ",yes\n" + number(7).E164() + ",yes\n"); err != nil {
+					if _, err := r.importFile("phone_number,again\n" + number(0).E164() + ",yes\n" + number(1).E164() + ",yes\n" +
+						number(2).E164() + ",yes\n" + number(7).E164() + ",yes\n"); err != nil {
 						t.Error(err)
 					}
 				case "trigger":
 					for _, i := range []int{0, 1, 7} {
-						_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(i), Variables: map[string]string{"again": "yes"}})
+						_, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(i),
+							Variables: map[string]string{"again": "yes"}})
 						if sticky != (engine.ErrorCode(err) == "contact_excluded") {
 							t.Errorf("sticky %v, number %d: %v", sticky, i, err)
 						}
@@ -101,7 +104,8 @@ func TestAnExclusionThatComesWhileSomebodyIsAddedAgainStands(t *testing.T) {
 			time.Sleep(10 * time.Second) // virtual
 			done := make(chan error, 1)
 			go func() {
-				_, err := r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Source: "api", Contacts: []campaign.NewContact{{Number: number(0)}}})
+				_, err := r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Source: "api",
+					Contacts: []campaign.NewContact{{Number: number(0)}}})
 				done <- err
 			}()
 			time.Sleep(after) // virtual

@@ -62,7 +62,8 @@ func TestAShortConversationIsDialledAgainWhateverItsResultUnlessItForbidsCalls(t
 			r.add(1)
 			r.act(campaign.ActionStart)
 			r.until(time.Minute, "a conversation", func() bool { return r.detail().Live.InProgress == 1 })
-			if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: r.dials()[0].ID.Call(), Result: result}); err != nil {
+			if err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: r.dials()[0].ID.Call(),
+				Result: result}); err != nil {
 				t.Fatal(err)
 			}
 			r.until(10*time.Minute, "campaign completed", r.completed)

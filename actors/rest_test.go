@@ -87,7 +87,8 @@ var settled = []struct {
 }{
 	{"excluded", func(r *rig) { r.exclude(number(0), "asked") }, contact.Excluded},
 	{"excluded by metadata", func(r *rig) {
-		if _, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id, Match: map[string]string{"i": "0"}}); err != nil {
+		if _, err := r.tree.Exclude(context.Background(), campaign.Exclude{Campaign: r.id,
+			Match: map[string]string{"i": "0"}}); err != nil {
 			r.t.Fatal(err)
 		}
 	}, contact.Excluded},
@@ -284,7 +285,8 @@ func TestACampaignThatIsAlwaysOnDoesNotCompleteWhenItsLastOpenContactIsSettled(t
 				x.do(r)
 				time.Sleep(10 * time.Second) // virtual
 				d := r.detail()
-				if d.Campaign.State != campaign.Running || d.Counters.States[x.want] != 1 || d.Live.Constraint == engine.ConstraintRetryDelay {
+				if d.Campaign.State != campaign.Running || d.Counters.States[x.want] != 1 ||
+					d.Live.Constraint == engine.ConstraintRetryDelay {
 					t.Errorf("%s, %v, held back by %s", d.Campaign.State, d.Counters.States, d.Live.Constraint)
 				}
 			})
@@ -410,7 +412,8 @@ func TestAnExclusionThatWaitsForTheEndOfACallCountsOnceAndKeepsItsReason(t *test
 		}
 		r.until(2*time.Minute, "completed", r.completed)
 		r.check()
-		if c, list := r.contactOf(number(0)), r.exclusions(); c.State != contact.Excluded || c.Reason != "court order 17" || len(list) != 1 || list[0].Reason != c.Reason {
+		if c, list := r.contactOf(number(0)), r.exclusions(); c.State != contact.Excluded || c.Reason != "court order 17" ||
+			len(list) != 1 || list[0].Reason != c.Reason {
 			t.Errorf("%s %q, %+v", c.State, c.Reason, list)
 		}
 		said := 0
@@ -434,7 +437,8 @@ func TestACampaignThatATrunkHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
 		r.add(1)
 		r.act(campaign.ActionStart)
 		r.until(time.Minute, "the trunk is held", func() bool { return r.trunkStatus("trunk").Health == trunk.Held })
-		r.until(time.Minute, "it holds the campaign back", func() bool { return r.detail().Live.Constraint == engine.ConstraintTrunkHealth })
+		r.until(time.Minute, "it holds the campaign back",
+			func() bool { return r.detail().Live.Constraint == engine.ConstraintTrunkHealth })
 		time.Sleep(5 * time.Second) // virtual
 		n := r.world.Invited()
 		r.trunks(r.store.TrunkList, "trunk") // saved unchanged: the operator says it is fixed

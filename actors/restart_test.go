@@ -45,7 +45,8 @@ func TestLiveCallsAreThoseOfThisLife(t *testing.T) {
 		r.kill()
 		r.start()
 		defer func() { r.tree.Close() }()
-		r.until(time.Minute, "the lost ones are closed and others begun", func() bool { return r.detail().Live.InProgress > 0 })
+		r.until(time.Minute, "the lost ones are closed and others begun",
+			func() bool { return r.detail().Live.InProgress > 0 })
 		synctest.Wait()
 		if n, open := int(r.tree.LiveCalls()), len(r.openAttempts()); n != open {
 			t.Errorf("%d live calls, %d attempts are open: a drain that waits for none would cut them", n, open)
@@ -82,7 +83,8 @@ func TestAResultThatComesFirstAfterARestartIsStoredAndItsCallIsClosed(t *testing
 		answers := make(chan engine.AttemptID, len(lost))
 		for _, a := range lost {
 			go func() {
-				err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.ID.Call(), Result: attempt.Result{Disposition: "cut", ReceivedAt: time.Now()}})
+				err := r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: a.ID.Call(),
+					Result: attempt.Result{Disposition: "cut", ReceivedAt: time.Now()}})
 				if err != nil {
 					t.Errorf("result of %s: %v", a.ID.Short(), err)
 				}

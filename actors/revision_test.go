@@ -29,7 +29,8 @@ func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
-					return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictUnknown, VerdictIn: time.Second, BotIn: 20 * time.Millisecond, BeepIn: 9 * time.Second}
+					return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictUnknown, VerdictIn: time.Second,
+						BotIn: 20 * time.Millisecond, BeepIn: 9 * time.Second}
 				}, func(s *campaign.Settings) { s.AMD, s.AMDReviseSec, s.AlwaysOn = mode, 20, true })
 				defer r.tree.Close()
 				r.add(1)
@@ -43,15 +44,18 @@ func TestALaterBeepMakesAMachineOfALiveAnswer(t *testing.T) {
 				r.until(time.Minute, "a machine", func() bool { return r.detail().Counters.MachineDetected == 1 })
 				r.over()
 				a := r.only()
-				if a.Outcome != engine.OutcomeMachine || a.Verdict != engine.VerdictMachine || a.RevisedFrom != engine.VerdictUnknown || a.WasConnected() {
+				if a.Outcome != engine.OutcomeMachine || a.Verdict != engine.VerdictMachine ||
+					a.RevisedFrom != engine.VerdictUnknown || a.WasConnected() {
 					t.Errorf("%s, %s from %s, connected %v", a.Outcome, a.Verdict, a.RevisedFrom, a.WasConnected())
 				}
 				if c := r.contactOf(number(0)); c.State != contact.MachineDetected {
 					t.Errorf("the contact is %s", c.State)
 				}
 				d := r.detail()
-				if d.Counters.LiveAnswers != 0 || d.Counters.ConnectedCalls != 0 || d.Live.Ledgers[0].LiveAnswers != 0 || d.Live.Ledgers[0].Machines != 1 {
-					t.Errorf("live answers %d and %d, connected %d, machines %d", d.Counters.LiveAnswers, d.Live.Ledgers[0].LiveAnswers, d.Counters.ConnectedCalls, d.Live.Ledgers[0].Machines)
+				if d.Counters.LiveAnswers != 0 || d.Counters.ConnectedCalls != 0 || d.Live.Ledgers[0].LiveAnswers != 0 ||
+					d.Live.Ledgers[0].Machines != 1 {
+					t.Errorf("live answers %d and %d, connected %d, machines %d", d.Counters.LiveAnswers,
+						d.Live.Ledgers[0].LiveAnswers, d.Counters.ConnectedCalls, d.Live.Ledgers[0].Machines)
 				}
 				r.act(campaign.ActionStop)
 				r.check()
@@ -105,7 +109,8 @@ func TestTheBotsWordMakesAMachineOfALiveAnswer(t *testing.T) {
 func TestALiveAnswerCountsWhenItsTimeForABeepIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
-			return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second, BotIn: 20 * time.Millisecond, BotTalk: time.Minute}
+			return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictHuman, VerdictIn: time.Second,
+				BotIn: 20 * time.Millisecond, BotTalk: time.Minute}
 		}, func(s *campaign.Settings) { s.AMD, s.AMDReviseSec, s.AlwaysOn = engine.AMDParallel, 20, true })
 		defer r.tree.Close()
 		r.add(1)
@@ -129,7 +134,8 @@ func TestAMessageIsLeftOnAMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
-					return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictMachine, VerdictIn: time.Second, BotIn: 20 * time.Millisecond, NoVoicemail: failed}
+					return actortest.Script{Ring: time.Second, Code: 200, Verdict: engine.VerdictMachine, VerdictIn: time.Second,
+						BotIn: 20 * time.Millisecond, NoVoicemail: failed}
 				}, func(s *campaign.Settings) { s.AMD, s.Voicemail, s.AlwaysOn = engine.AMDParallel, "vm1", true })
 				defer r.tree.Close()
 				r.add(1)
@@ -137,7 +143,8 @@ func TestAMessageIsLeftOnAMachine(t *testing.T) {
 				r.until(time.Minute, "a machine", func() bool { return r.detail().Counters.MachineDetected == 1 })
 				r.over()
 				a := r.only()
-				if len(r.world.Left) != 1 || r.world.Left[0].Message != "vm1" || a.Outcome != engine.OutcomeMachine || (a.VoicemailLeftAt != nil) != (failed == "") {
+				if len(r.world.Left) != 1 || r.world.Left[0].Message != "vm1" || a.Outcome != engine.OutcomeMachine ||
+					(a.VoicemailLeftAt != nil) != (failed == "") {
 					t.Errorf("%d messages, %s, left at %v", len(r.world.Left), a.Outcome, a.VoicemailLeftAt)
 				}
 				if r.world.HungUp() != 1 {

@@ -99,7 +99,8 @@ func TestCallsAnsweredWhileTheDatabaseIsAwayGoOnToTheBot(t *testing.T) {
 
 func TestACrashWhileTheDatabaseIsAwayLosesNothingOfLiveCalls(t *testing.T) {
 	// Before the answers, in the conversations, when some are over.
-	for _, after := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 4 * time.Second, 31500 * time.Millisecond, 40 * time.Second} {
+	for _, after := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 4 * time.Second,
+		31500 * time.Millisecond, 40 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newSpoolRig(t, 30*time.Second)
@@ -389,7 +390,8 @@ func TestTheAPIIsRefusedBeforeAnythingIsDoneWhileTheDatabaseIsAway(t *testing.T)
 				return err
 			},
 			"contacts": func() error {
-				_, err := r.tree.AddContacts(ctx, campaign.AddContacts{Campaign: r.id, Contacts: []campaign.NewContact{{Number: number(80)}}})
+				_, err := r.tree.AddContacts(ctx, campaign.AddContacts{Campaign: r.id,
+					Contacts: []campaign.NewContact{{Number: number(80)}}})
 				return err
 			},
 			"result": func() error {

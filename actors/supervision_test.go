@@ -11,7 +11,8 @@ import (
 )
 
 func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
-	for _, target := range []string{"campaign", "contacts", "pool", "slot/+4930111111", "trunks/trunk-trunk", "numbers/number-+4930111111",
+	for _, target := range []string{"campaign", "contacts", "pool", "slot/+4930111111", "trunks/trunk-trunk",
+		"numbers/number-+4930111111",
 		"writer-0", "writer-1", "writer-2", "writer-3", "fleet", "trunks", "numbers", "campaigns", "run"} {
 		t.Run(target, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -25,7 +26,8 @@ func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
 				r.add(30)
 				r.act(campaign.ActionStart)
 				st, faults := r.tree.Stats(), int64(0)
-				for _, at := range []time.Duration{50 * time.Millisecond, 1100 * time.Millisecond, 2 * time.Second, 15 * time.Second, 9 * time.Second} {
+				for _, at := range []time.Duration{50 * time.Millisecond, 1100 * time.Millisecond, 2 * time.Second,
+					15 * time.Second, 9 * time.Second} {
 					time.Sleep(at) // virtual: reserving, ringing, answered, in conversation, the next ones
 					before, channels, numbers := r.world.LiveCalls(), st.Trunks.Leases.Load(), st.Numbers.Leases.Load()
 					byes := r.world.HungUp()
@@ -53,7 +55,8 @@ func TestAFaultAnywhereInTheTreeLosesNoCallAndNoLease(t *testing.T) {
 				}
 				r.until(time.Hour, "campaign completed", r.completed)
 				r.check()
-				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 || r.world.PeakBots > 10 {
+				if n := r.detail().Counters; n.Completed != 30 || n.Attempts != 30 || r.world.Invited() != 30 ||
+					r.world.PeakBots > 10 {
 					t.Errorf("%d INVITEs, at most %d conversations, %+v", r.world.Invited(), r.world.PeakBots, n)
 				}
 			})

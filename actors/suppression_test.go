@@ -143,7 +143,8 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 				r.callBy(true, 1)
 			} else {
 				r.tree.Ownership().Adopt(r.id)
-				if _, err := r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Source: "api", Contacts: []campaign.NewContact{{Number: number(1)}}}); err != nil {
+				if _, err := r.tree.AddContacts(context.Background(), campaign.AddContacts{Campaign: r.id, Source: "api",
+					Contacts: []campaign.NewContact{{Number: number(1)}}}); err != nil {
 					t.Fatal(err)
 				}
 				r.act(campaign.ActionStart)
@@ -154,7 +155,8 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 			r.callBy(by.then, 1)
 			<-r.held.here
 			submit := func() error {
-				return r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id, Result: attempt.Result{Disposition: "never", DoNotCall: true, ReceivedAt: time.Now()}})
+				return r.tree.SubmitResult(context.Background(), campaign.SubmitResult{Call: id,
+					Result: attempt.Result{Disposition: "never", DoNotCall: true, ReceivedAt: time.Now()}})
 			}
 			reply := answers(submit)
 			time.Sleep(3 * time.Second) // virtual
@@ -168,7 +170,8 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 			})
 			close(r.held.goOn)
 			time.Sleep(500 * time.Millisecond) // virtual
-			if err, _ := reply(); engine.ErrorCode(err) != "suppression_unconfirmed" || !strings.Contains(err.Error(), "node b") {
+			if err, _ := reply(); engine.ErrorCode(err) != "suppression_unconfirmed" ||
+				!strings.Contains(err.Error(), "node b") {
 				t.Errorf("%+v: %v, want that node b did not confirm", by, err)
 			}
 			if r.cancels() != 1 {
@@ -179,7 +182,8 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 			}
 			time.Sleep(time.Minute) // virtual
 			if told := told.Load(); told != 3 {
-				t.Errorf("%+v: the other nodes were told %d times, want by both results and once more as one did not confirm", by, told)
+				t.Errorf("%+v: the other nodes were told %d times, want by both results and once more as one did not confirm", by,
+					told)
 			}
 			if n := r.world.InvitedTo(number(1)); n != 2 {
 				t.Errorf("%+v: %d INVITEs", by, n)
@@ -286,7 +290,8 @@ func TestACallThatIsTakenOverEndsWhenItsNumberWasSuppressedMeanwhile(t *testing.
 
 func TestANumberSuppressedWhileItWaitsInTheLookAheadIsNotDialled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.Concurrency = 1; s.AbandonCapPPM = 0 })
+		r := newRig(t, steady(2*time.Second, 10*time.Second),
+			func(s *campaign.Settings) { s.Concurrency = 1; s.AbandonCapPPM = 0 })
 		defer r.tree.Close()
 		r.results()
 		r.add(3)
@@ -295,7 +300,8 @@ func TestANumberSuppressedWhileItWaitsInTheLookAheadIsNotDialled(t *testing.T) {
 		r.suppress(number(2)) // it comes after the others in the look-ahead
 		r.until(5*time.Minute, "completed", r.completed)
 		r.check()
-		if c := r.contactOf(number(2)); c.State != contact.Failed || c.Reason != "suppressed" || r.world.InvitedTo(number(2)) != 0 {
+		if c := r.contactOf(number(2)); c.State != contact.Failed || c.Reason != "suppressed" ||
+			r.world.InvitedTo(number(2)) != 0 {
 			t.Errorf("%s %q, %d INVITEs", c.State, c.Reason, r.world.InvitedTo(number(2)))
 		}
 		if d := r.detail(); d.Counters.Completed != 2 || d.Counters.Failed != 1 {
@@ -317,7 +323,8 @@ func TestASuppressedNumberThatRingsIsCancelledAndAConversationIsLeftAlone(t *tes
 		r.suppress(number(1))
 		r.until(5*time.Minute, "completed", r.completed)
 		r.check()
-		if c := r.contactOf(number(0)); c.State != contact.Failed || c.Reason != "suppressed" || r.world.InvitedTo(number(0)) != 1 || r.world.Cancels != 1 {
+		if c := r.contactOf(number(0)); c.State != contact.Failed || c.Reason != "suppressed" ||
+			r.world.InvitedTo(number(0)) != 1 || r.world.Cancels != 1 {
 			t.Errorf("%s %q, %d INVITEs, %d CANCELs", c.State, c.Reason, r.world.InvitedTo(number(0)), r.world.Cancels)
 		}
 		if c := r.contactOf(number(1)); c.State != contact.Completed {
@@ -333,10 +340,12 @@ func TestATriggerAndADialoutToASuppressedNumberAreRefused(t *testing.T) {
 		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "active"})
 		r.suppress(number(1))
 		r.act(campaign.ActionStart)
-		if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(1)}); engine.ErrorCode(err) != "suppressed" {
+		if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id,
+			Number: number(1)}); engine.ErrorCode(err) != "suppressed" {
 			t.Errorf("trigger: %+v %v", rep, err)
 		}
-		if rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)}); engine.ErrorCode(err) != "suppressed" {
+		if rep, err := r.tree.Dialout(context.Background(),
+			campaign.Dialout{Bot: "bot", To: number(1)}); engine.ErrorCode(err) != "suppressed" {
 			t.Errorf("dialout: %+v %v", rep, err)
 		}
 		time.Sleep(time.Minute) // virtual
@@ -427,10 +436,12 @@ func TestADoNotCallResultSuppressesTheNumberWhereverItIsCalledNext(t *testing.T)
 				t.Error("the number is not on the list")
 			}
 		})
-		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(0)}); engine.ErrorCode(err) != "suppressed" {
+		if _, err := r.tree.Dialout(context.Background(),
+			campaign.Dialout{Bot: "bot", To: number(0)}); engine.ErrorCode(err) != "suppressed" {
 			t.Errorf("dialout: %v", err)
 		}
-		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)}); engine.ErrorCode(err) != "suppressed" {
+		if _, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id,
+			Number: number(0)}); engine.ErrorCode(err) != "suppressed" {
 			t.Errorf("trigger: %v", err)
 		}
 		if n := r.world.InvitedTo(number(0)); n != 1 {
@@ -461,15 +472,18 @@ func TestANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod(t *testing.T)
 		time.Sleep(time.Minute) // virtual
 		r.add(1)
 		r.act(campaign.ActionStart)
-		r.until(5*time.Minute, "the contact waits", func() bool { return r.contactOf(number(0)).Reason == engine.CodeCalleeCap })
+		r.until(5*time.Minute, "the contact waits",
+			func() bool { return r.contactOf(number(0)).Reason == engine.CodeCalleeCap })
 		due := r.contactOf(number(0)).DueAt
-		if n := r.world.InvitedTo(number(0)); n != 2 || due == nil || due.Sub(began) < 24*time.Hour || due.Sub(began) > 24*time.Hour+time.Second {
+		if n := r.world.InvitedTo(number(0)); n != 2 || due == nil || due.Sub(began) < 24*time.Hour ||
+			due.Sub(began) > 24*time.Hour+time.Second {
 			t.Errorf("%d calls, the next at %v, the first was at %s", n, due, began)
 		}
 		if err := dialout(); engine.ErrorCode(err) != engine.CodeCalleeCap {
 			t.Errorf("the third within a day: %v", err)
 		}
-		if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)}); err != nil || rep.Status != "queued" {
+		if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id,
+			Number: number(0)}); err != nil || rep.Status != "queued" {
 			t.Errorf("trigger: %+v %v", rep, err)
 		}
 		time.Sleep(22 * time.Hour) // virtual
@@ -500,7 +514,8 @@ func TestATriggerOfANumberAtItsCapIsQueuedUntilItMayBeCalled(t *testing.T) {
 		time.Sleep(time.Minute) // virtual
 		r.act(campaign.ActionStart)
 		rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(0)})
-		if err != nil || rep.Status != "queued" || rep.Reason != engine.CodeCalleeCap || rep.NextEligibleAt == nil || rep.NextEligibleAt.Sub(began).Round(time.Minute) != 24*time.Hour {
+		if err != nil || rep.Status != "queued" || rep.Reason != engine.CodeCalleeCap || rep.NextEligibleAt == nil ||
+			rep.NextEligibleAt.Sub(began).Round(time.Minute) != 24*time.Hour {
 			t.Fatalf("%+v %v", rep, err)
 		}
 		r.until(25*time.Hour, "called when the day is over", func() bool { return r.detail().Counters.Completed == 1 })

@@ -142,7 +142,8 @@ func TestTheFiguresAreTheSameThreeWaysWhateverHappens(t *testing.T) {
 			})
 		})
 	}
-	for _, what := range []string{"completed", "failed", "excluded", "manually_stopped", "window_closed", "machine_detected", "callbacks", "cancelled", "pass 3"} {
+	for _, what := range []string{"completed", "failed", "excluded", "manually_stopped", "window_closed",
+		"machine_detected", "callbacks", "cancelled", "pass 3"} {
 		if !seen[what] {
 			t.Errorf("no seed came to %s", what)
 		}
@@ -179,7 +180,8 @@ func (r *rig) disturb(rnd *rand.Rand) {
 			}
 		})
 	case 8:
-		_, _ = r.tree.AddContacts(ctx, campaign.AddContacts{Campaign: r.id, Source: "api", Contacts: []campaign.NewContact{{Number: number(100 + rnd.IntN(50))}}})
+		_, _ = r.tree.AddContacts(ctx, campaign.AddContacts{Campaign: r.id, Source: "api",
+			Contacts: []campaign.NewContact{{Number: number(100 + rnd.IntN(50))}}})
 	}
 }
 

@@ -42,7 +42,8 @@ func (r *rig) attempt(id engine.AttemptID) (a attempt.Attempt) {
 
 func (r *rig) transfer(id engine.AttemptID, to, want string) {
 	r.t.Helper()
-	if err := r.tree.Transfer(context.Background(), id.Call(), to); (err == nil) != (want == "") || err != nil && engine.ErrorCode(err) != want {
+	if err := r.tree.Transfer(context.Background(), id.Call(), to); (err == nil) != (want == "") || err != nil &&
+		engine.ErrorCode(err) != want {
 		r.t.Fatalf("transfer to %s: %v, want %q", to, err, want)
 	}
 	synctest.Wait()
@@ -99,7 +100,8 @@ func TestACallIsHandedOverToANumberThroughATrunk(t *testing.T) {
 			}
 		})
 		r.ends(id, engine.PartyTarget)
-		if tr := r.attempt(id).Transfer; tr.Result != attempt.TransferBridged || tr.EndedAt == nil || tr.To != "+4930123456" || tr.By != "api" {
+		if tr := r.attempt(id).Transfer; tr.Result != attempt.TransferBridged || tr.EndedAt == nil ||
+			tr.To != "+4930123456" || tr.By != "api" {
 			t.Errorf("%+v", tr)
 		}
 		r.transfer(id, "+4930123456", "call_ended")

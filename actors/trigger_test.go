@@ -70,7 +70,8 @@ func TestTriggersAtOnceShareTransactions(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range n {
 			all.Go(func() {
-				if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id, Number: number(i + 1)}); err != nil || rep.Status != "queued" {
+				if rep, err := r.tree.Trigger(context.Background(), campaign.Trigger{Campaign: r.id,
+					Number: number(i + 1)}); err != nil || rep.Status != "queued" {
 					t.Errorf("%+v, %v", rep, err)
 				}
 			})

@@ -38,7 +38,8 @@ func TestEditingOneTrunkLeavesAnotherOnesHealthAlone(t *testing.T) {
 		defer r.tree.Close()
 		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
 		r.tree.NumberChanged(r.store.Nums[0])
-		list := []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500}, {ID: "other", Active: true, Priority: 9}}
+		list := []engine.TrunkSettings{{ID: "trunk", Active: true, CPSCap: 50, ChannelCap: 500},
+			{ID: "other", Active: true, Priority: 9}}
 		r.trunks(list)
 		time.Sleep(time.Second) // virtual: a restarted trunk waits for its first token
 		if _, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)}); err != nil {
@@ -150,7 +151,8 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 			if n := r.world.Invited() - before; !up && n > 0 {
 				t.Fatalf("%d calls over a trunk that is down", n)
 			}
-			if l := r.detail().Live; !up && l.InProgress+l.Ringing+l.Dialling == 0 && l.Constraint != engine.ConstraintTrunkHealth {
+			if l := r.detail().Live; !up && l.InProgress+l.Ringing+l.Dialling == 0 &&
+				l.Constraint != engine.ConstraintTrunkHealth {
 				t.Errorf("the campaign says %s", l.Constraint)
 			}
 		}

@@ -59,7 +59,8 @@ func (r *rig) dialled() (list []attempt.Attempt) {
 
 func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newDaysRig(t, actortest.Mix(3, 0.4, 0, 20*time.Second), func(s *campaign.Settings) { byTheirClocks(s); s.RetryDelaySec = 5 * 3600 })
+		r := newDaysRig(t, actortest.Mix(3, 0.4, 0, 20*time.Second),
+			func(s *campaign.Settings) { byTheirClocks(s); s.RetryDelaySec = 5 * 3600 })
 		defer r.tree.Close()
 		r.results()
 		r.addNumbers(60, denver, newYork, berlin) // the last on the list can be called first
@@ -84,7 +85,8 @@ func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 			}
 		}
 		for key, hour := range map[string]int{"+4930": 8, "+1212": 14, "+1303": 16} {
-			if opens := time.Date(2000, 1, 1, hour, 0, 0, 0, time.UTC); first[key].Before(opens) || first[key].Sub(opens) > 5*time.Second {
+			if opens := time.Date(2000, 1, 1, hour, 0, 0, 0, time.UTC); first[key].Before(opens) ||
+				first[key].Sub(opens) > 5*time.Second {
 				t.Errorf("%s: first dial at %v, its window opens at %v", key, first[key], opens)
 			}
 		}
@@ -106,7 +108,8 @@ func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 
 func TestASingleDayEndsBeforeTheWindowOfAContactFarWestOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newDaysRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { byTheirClocks(s); s.SingleDay = true })
+		r := newDaysRig(t, steady(2*time.Second, 20*time.Second),
+			func(s *campaign.Settings) { byTheirClocks(s); s.SingleDay = true })
 		defer r.tree.Close()
 		r.results()
 		r.addNumbers(3, denver, newYork, berlin)
@@ -115,7 +118,8 @@ func TestASingleDayEndsBeforeTheWindowOfAContactFarWestOpens(t *testing.T) {
 		r.until(2*time.Minute, "campaign completed", r.completed) // at 17:00 in Berlin
 		r.until(time.Minute, "the bulk write is counted", func() bool { return r.detail().Counters.WindowClosed == 3 })
 		d := r.detail()
-		if d.Campaign.CompletionReason != campaign.ReasonWindowEnded || d.Counters.Completed != 6 || d.Counters.WindowClosed != 3 {
+		if d.Campaign.CompletionReason != campaign.ReasonWindowEnded || d.Counters.Completed != 6 ||
+			d.Counters.WindowClosed != 3 {
 			t.Errorf("%s: %+v", d.Campaign.CompletionReason, d.Counters)
 		}
 	})
@@ -156,7 +160,8 @@ func TestATriggerOutsideTheContactsWindowIsQueuedForItsOpening(t *testing.T) {
 				return
 			}
 			opens := time.Date(2000, 1, 1, 14, 0, 0, 0, time.UTC)
-			if err != nil || rep.Status != "queued" || rep.Reason != "window" || rep.NextEligibleAt == nil || !rep.NextEligibleAt.Equal(opens) {
+			if err != nil || rep.Status != "queued" || rep.Reason != "window" || rep.NextEligibleAt == nil ||
+				!rep.NextEligibleAt.Equal(opens) {
 				t.Fatalf("%+v, %v", rep, err)
 			}
 			time.Sleep(5*time.Hour - time.Second) // virtual

@@ -116,7 +116,8 @@ func (b *benchLoadCmd) Run() error {
 	}
 	cfg := load.Config{
 		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD, Seats: b.Seats,
-		Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
+		Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof,
+		Keep: b.Keep, Env: b.EngineEnv,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}
 	switch {
@@ -263,7 +264,8 @@ func (b *benchCampaignCmd) Run() error {
 	), callee.Always(
 		b.Answer,
 	), 0, b.Contacts
-	sc.RingMean, sc.RingSD, sc.Timeout, sc.TalkMean, sc.Short, sc.Cap = b.Ring, b.RingSD, b.Timeout, b.Talk, b.Short, b.Cap/100
+	sc.RingMean, sc.RingSD, sc.Timeout, sc.TalkMean, sc.Short, sc.Cap =
+		b.Ring, b.RingSD, b.Timeout, b.Talk, b.Short, b.Cap/100
 	c, err := load.Campaign(
 		ctx,
 		load.CampaignConfig{

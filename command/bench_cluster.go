@@ -100,7 +100,8 @@ func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 		return err
 	}
 	r.say("starting PostgreSQL, etcd and %d nodes", b.Nodes)
-	r.site, err = site.Open(ctx, site.Config{Binary: self, Dir: dir, Nodes: b.Nodes, Apart: true, Args: []string{"--drain-timeout", "15s"}})
+	r.site, err = site.Open(ctx, site.Config{Binary: self, Dir: dir, Nodes: b.Nodes, Apart: true,
+		Args: []string{"--drain-timeout", "15s"}})
 	if err != nil {
 		return ended(ctx, err)
 	}
@@ -162,8 +163,10 @@ func (r *clusterRun) furnish(ctx context.Context) error {
 	}
 	numbers := []string{"+493012345601", "+493012345602", "+493012345603"}
 	put := map[string]map[string]any{
-		"/api/v1/bots/" + string(sandboxBot):     {"name": "Sandbox bot", "seats": r.Seats, "endpoints": []string{r.voice.URL()}},
-		"/api/v1/trunks/" + string(sandboxTrunk): {"host": host, "port": port, "cps_cap": 20, "channel_cap": 200, "options_s": 10},
+		"/api/v1/bots/" + string(sandboxBot): {"name": "Sandbox bot", "seats": r.Seats,
+			"endpoints": []string{r.voice.URL()}},
+		"/api/v1/trunks/" + string(sandboxTrunk): {"host": host, "port": port, "cps_cap": 20, "channel_cap": 200,
+			"options_s": 10},
 	}
 	for _, n := range numbers {
 		put["/api/v1/numbers/"+n] = map[string]any{}
@@ -199,7 +202,8 @@ func (r *clusterRun) campaign(ctx context.Context, k int, numbers []string) erro
 	path := "/api/v1/campaigns/" + string(created.ID)
 	var rows []map[string]any
 	for i := range r.Contacts {
-		rows = append(rows, map[string]any{"mobile": clusterNumber(k, i), "metadata": map[string]string{"first_name": fmt.Sprintf("Contact %d", i+1)}})
+		rows = append(rows, map[string]any{"mobile": clusterNumber(k, i),
+			"metadata": map[string]string{"first_name": fmt.Sprintf("Contact %d", i+1)}})
 		if len(rows) == 1000 || i == r.Contacts-1 {
 			if err := r.api.Must(ctx, http.MethodPost, path+"/contacts", map[string]any{"contacts": rows}, nil); err != nil {
 				return err
@@ -215,7 +219,8 @@ func (r *clusterRun) introduce() {
 	page := "http://" + r.site.Door.Address + "/dashboard"
 	r.say("\n  Console, through whichever node is ready: %s", page)
 	for _, n := range r.site.Nodes {
-		r.say("  Console of node %s: http://%s/dashboard  (process %d, its log %s)", n.Name, n.HTTP, n.Pid(), filepath.Join(n.Dir, n.Name+"-*.log"))
+		r.say("  Console of node %s: http://%s/dashboard  (process %d, its log %s)", n.Name, n.HTTP, n.Pid(),
+			filepath.Join(n.Dir, n.Name+"-*.log"))
 	}
 	r.say("  administrator %s, password (shown once): %s\n", process.FirstAdminEmail, r.password)
 	pid := r.site.Nodes[0].Pid()
@@ -277,7 +282,8 @@ func (r *clusterRun) progress(id engine.CampaignID, d *clusterDetail) {
 	}
 	k := d.Counters
 	r.say("%s at %-2s  %-9s total %d pending %d | talking %d | served %d completed %d machine %d abandoned %d",
-		r.names[id], r.owners[id], d.Status, k.Total, k.Pending, talking, k.ConnectedCalls, k.Completed, k.MachineDetected, k.Abandoned)
+		r.names[id], r.owners[id], d.Status, k.Total, k.Pending, talking, k.ConnectedCalls, k.Completed, k.MachineDetected,
+		k.Abandoned)
 }
 
 // idle maintains the nodes until Ctrl-C.

@@ -44,7 +44,8 @@ const settleFor = 90 * time.Second
 // judge compares the ledgers: database, carrier, bot.
 func (r *clusterRun) judge(ctx context.Context) (*clusterSummary, error) {
 	sum := &clusterSummary{Seconds: time.Since(r.began).Seconds(), Failures: []string{}}
-	store, err := persistence.Open(ctx, r.site.DatabaseURL(), persistence.Config{SkipMigrations: true, Writers: 1, Readers: 1})
+	store, err := persistence.Open(ctx, r.site.DatabaseURL(), persistence.Config{SkipMigrations: true, Writers: 1,
+		Readers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +134,8 @@ func (sum *clusterSummary) check() {
 			must(false, "campaign %s: %s", c.ID, wrong)
 		}
 	}
-	must(sum.LegsInDatabase == sum.CallIDsAtCarrier, "%d legs in the database, %d Call-IDs at the carrier", sum.LegsInDatabase, sum.CallIDsAtCarrier)
+	must(sum.LegsInDatabase == sum.CallIDsAtCarrier, "%d legs in the database, %d Call-IDs at the carrier",
+		sum.LegsInDatabase, sum.CallIDsAtCarrier)
 	must(sum.OpenAttempts == 0, "%d attempts have not ended", sum.OpenAttempts)
 	must(sum.Overlaps == 0, "%d overlapping calls to a number", sum.Overlaps)
 	must(sum.Duplicates == 0, "%d duplicate INVITEs", sum.Duplicates)
@@ -148,7 +150,8 @@ func (r *clusterRun) report(sum *clusterSummary) {
 		_ = e.Encode(sum)
 		return
 	}
-	r.say("completed in %.0f s: %d legs in the database, %d Call-IDs at the carrier; %d attempts lost with nodes, %d overlapping calls, %d duplicate INVITEs; abandons at most %.2f %% of live answers",
+	r.say("completed in %.0f s: %d legs in the database, %d Call-IDs at the carrier; %d attempts lost with nodes, %d "+
+		"overlapping calls, %d duplicate INVITEs; abandons at most %.2f %% of live answers",
 		sum.Seconds, sum.LegsInDatabase, sum.CallIDsAtCarrier, sum.Lost, sum.Overlaps, sum.Duplicates, sum.PeakAbandonPercent)
 	if len(sum.Failures) == 0 {
 		r.say("the ledgers agree")

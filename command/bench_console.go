@@ -27,8 +27,10 @@ func (b *benchConsoleCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	f, err := load.Consoles(ctx, load.ConsolesConfig{Binary: self, Rate: b.Rate, Campaigns: b.Campaigns, Consoles: b.Consoles, Window: b.Window, Rounds: b.Rounds,
-		Browser: b.Browser, Keep: b.Keep, Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
+	f, err := load.Consoles(ctx, load.ConsolesConfig{Binary: self, Rate: b.Rate, Campaigns: b.Campaigns,
+		Consoles: b.Consoles, Window: b.Window, Rounds: b.Rounds,
+		Browser: b.Browser, Keep: b.Keep,
+		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }})
 	if err != nil {
 		return err
 	}

@@ -39,13 +39,15 @@ func (b *benchTriggersCmd) Run() error {
 	}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 	if b.Repeats > 0 {
-		f, err := load.Repeats(ctx, load.RepeatsConfig{Binary: self, Keys: b.Keys, Repeats: b.Repeats, Kills: b.Kills, Keep: b.Keep, Log: log})
+		f, err := load.Repeats(ctx, load.RepeatsConfig{Binary: self, Keys: b.Keys, Repeats: b.Repeats, Kills: b.Kills,
+			Keep: b.Keep, Log: log})
 		if err != nil {
 			return err
 		}
 		return b.judged(f, f, f.Failures)
 	}
-	f, err := load.Triggers(ctx, load.TriggersConfig{Binary: self, Connections: b.Connections, Duration: b.Duration, Profiles: b.Profiles, Keep: b.Keep,
+	f, err := load.Triggers(ctx, load.TriggersConfig{Binary: self, Connections: b.Connections, Duration: b.Duration,
+		Profiles: b.Profiles, Keep: b.Keep,
 		Log: log})
 	if err != nil {
 		return err

@@ -48,7 +48,8 @@ func parse(args []string) (*cli, *kong.Context, error) {
 		kong.Name("dialler"),
 		kong.Description("An outbound dialler engine for voice bots."),
 		kong.DefaultEnvars("DIALLER"),
-		kong.Vars{"default_sip": process.DefaultSIP, "default_http": process.DefaultHTTP, "first_admin": process.FirstAdminEmail},
+		kong.Vars{"default_sip": process.DefaultSIP, "default_http": process.DefaultHTTP,
+			"first_admin": process.FirstAdminEmail},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}
 	if file != "" {

@@ -13,7 +13,8 @@ func TestAMisspeltKeyBesideTheListenersOfTheFileIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte("sip-listeners: []\ntrunks: []\nsip-listner: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := parse([]string{"serve", "--config", path}); err == nil || !strings.Contains(err.Error(), `"sip-listner"`) {
+	if _, _, err := parse([]string{"serve", "--config", path}); err == nil ||
+		!strings.Contains(err.Error(), `"sip-listner"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -38,7 +39,8 @@ func TestAListAndAnEmptyValueOfTheFileAreWhatTheyLookLike(t *testing.T) {
 	if c.Serve.RecordingsDir != "" || c.Serve.PublicURL != "" || c.Serve.HTTPConnections != 7 {
 		t.Errorf("%q %q %d", c.Serve.RecordingsDir, c.Serve.PublicURL, c.Serve.HTTPConnections)
 	}
-	if _, err := read("data-dir: {a: b}\n"); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "data-dir") {
+	if _, err := read("data-dir: {a: b}\n"); err == nil || !strings.Contains(err.Error(), path) ||
+		!strings.Contains(err.Error(), "data-dir") {
 		t.Error(err)
 	}
 }

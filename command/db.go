@@ -125,7 +125,8 @@ func (d *dbAcceptRestoreCmd) Run(log zerolog.Logger) error {
 	case err != nil:
 		return err
 	case was:
-		fmt.Println("accepted: the dialler may run on this database; who asked not to be called since the backup is not known to it")
+		fmt.Println("accepted: the dialler may run on this database; who asked not to be called since the backup is not " +
+			"known to it")
 	default:
 		fmt.Println("this database bears no mark of a restore; that it was accepted is recorded all the same")
 	}

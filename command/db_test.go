@@ -34,8 +34,10 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "evidence")
 	commands := map[string][]string{
-		"db audit": {"db", "audit"}, "db accept-restore": {"db", "accept-restore"}, "db erase": {"db", "erase", "--number=+4915112345678"},
-		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"}, "user reset": {"user", "reset", "ada@example.org"},
+		"db audit": {"db", "audit"}, "db accept-restore": {"db", "accept-restore"}, "db erase": {"db", "erase",
+			"--number=+4915112345678"},
+		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"},
+		"user reset": {"user", "reset", "ada@example.org"},
 		"key create": {"key", "create", "crm"}, "export evidence": {"export", "evidence", "--campaign=cmp_1", "-o", out},
 	}
 	makes := []string{"db migrate", "db url"} // commands that start a new installation or a restore
@@ -55,7 +57,8 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 		dir := t.TempDir()
 		t.Setenv("HOME", dir)
 		args = append(args, "--data-dir="+filepath.Join(dir, "data"))
-		if err := run(args); engine.ErrorCode(err) != "database_missing" || !strings.Contains(err.Error(), filepath.Join(dir, "data")+" ") {
+		if err := run(args); engine.ErrorCode(err) != "database_missing" ||
+			!strings.Contains(err.Error(), filepath.Join(dir, "data")+" ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if status := Main(args); status != 1 {

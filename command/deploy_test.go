@@ -75,7 +75,8 @@ func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 	f("systemd/dialler.service", starts)
 	f("systemd/dialler.env", starts)
 	f("container/Containerfile", starts)
-	f("helm/dialler/templates/statefulset.yaml", func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "- --") })
+	f("helm/dialler/templates/statefulset.yaml",
+		func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "- --") })
 	ours := false
 	f("compose/compose.yaml", func(line string) bool {
 		ours = strings.Contains(line, "[serve") || ours && !strings.Contains(line, ": ")
@@ -99,7 +100,8 @@ func TestEverySettingOfDeployIsOneOfServe(t *testing.T) {
 		t.Error(err)
 	}
 	for _, args := range [][]string{
-		{"db", "audit", "--config=../deploy/systemd/dialler.yaml"}, {"bench", "bot", "--listen=172.30.77.21:5080"}, {"bench", "carrier", "--listen=172.30.77.20:5070"},
+		{"db", "audit", "--config=../deploy/systemd/dialler.yaml"}, {"bench", "bot", "--listen=172.30.77.21:5080"}, {"bench",
+			"carrier", "--listen=172.30.77.20:5070"},
 	} {
 		if _, _, err := parse(args); err != nil {
 			t.Errorf("%q: %v", args, err)

@@ -50,7 +50,8 @@ func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(os.Stdout, "erased: %d contacts, %d attempts, %d recordings; called again: %s\n", out.Contacts, out.Attempts, out.Recordings, calledAgain(&out))
+	_, _ = fmt.Fprintf(os.Stdout, "erased: %d contacts, %d attempts, %d recordings; called again: %s\n", out.Contacts,
+		out.Attempts, out.Recordings, calledAgain(&out))
 	return nil
 }
 

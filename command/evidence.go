@@ -48,11 +48,13 @@ func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	m, err := process.ExportEvidence(ctx, s, key, engine.CampaignID(x.Campaign), x.RunNumber, "dialler export evidence", x.Out)
+	m, err := process.ExportEvidence(ctx, s, key, engine.CampaignID(x.Campaign), x.RunNumber, "dialler export evidence",
+		x.Out)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d attempts, %d abandoned of %d live answers; signed with the key %s\n", x.Out, m.Attempts, m.Abandoned, m.LiveAnswers, key.Public().Fingerprint())
+	fmt.Printf("%s: %d attempts, %d abandoned of %d live answers; signed with the key %s\n", x.Out, m.Attempts,
+		m.Abandoned, m.LiveAnswers, key.Public().Fingerprint())
 	return nil
 }
 
@@ -103,8 +105,10 @@ func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) erro
 		enc.SetIndent("", "  ")
 		_ = enc.Encode(v) // contains nothing that JSON cannot represent
 	} else {
-		_, _ = fmt.Fprintf(out, "campaign %s (%s) run %d, made %s\n", m.Campaign, m.Name, m.Run, m.MadeAt.Format(time.RFC3339))
-		_, _ = fmt.Fprintf(out, "%d attempts, %d answered, %d served, %d abandoned: %.3f %% of %d live answers; at most %.3f %% allowed\n",
+		_, _ = fmt.Fprintf(out, "campaign %s (%s) run %d, made %s\n", m.Campaign, m.Name, m.Run,
+			m.MadeAt.Format(time.RFC3339))
+		_, _ = fmt.Fprintf(out, "%d attempts, %d answered, %d served, %d abandoned: %.3f %% of %d live answers; at most "+
+			"%.3f %% allowed\n",
 			m.Attempts, m.Answered, m.Served, m.Abandoned, float64(m.RatePPM)/10_000, m.LiveAnswers, float64(m.CapPPM)/10_000)
 		for _, w := range v.Wrong {
 			_, _ = fmt.Fprintf(out, "WRONG: %s\n", w)

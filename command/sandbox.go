@@ -53,8 +53,10 @@ func sandboxWorld(seed uint64, log *zerolog.Logger) (carrier.Config, bot.Config)
 	}
 	c := carrier.Config{Listen: "127.0.0.1:0", Seed: seed, Mix: &mix, Media: true, Log: log}
 	b := bot.Config{Listen: "127.0.0.1:0", Seed: seed, Log: log,
-		Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Between(3*time.Second, 10*time.Second), Think: draw.Between(100*time.Millisecond, 400*time.Millisecond),
-			Utterance: draw.Between(time.Second, 2*time.Second), Pause: draw.Between(500*time.Millisecond, 1500*time.Millisecond)}},
+		Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Between(3*time.Second, 10*time.Second),
+			Think:     draw.Between(100*time.Millisecond, 400*time.Millisecond),
+			Utterance: draw.Between(time.Second, 2*time.Second), Pause: draw.Between(500*time.Millisecond,
+				1500*time.Millisecond)}},
 		Results: []bot.Result{
 			{Weight: 30, Disposition: "interested"}, {Weight: 50, Disposition: "not_interested"},
 			{Weight: 15, Disposition: "no_decision"}, {Weight: 5, Disposition: "do_not_call", DoNotCall: true},
@@ -152,7 +154,8 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	}
 	began := time.Now()
 	sent, seen := int(p.Tree().Stats().Calls.LegsSent.Load()), len(model.Ledger().Calls())
-	if _, err := p.Tree().Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStart, Who: engine.System}); err != nil {
+	if _, err := p.Tree().Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStart,
+		Who: engine.System}); err != nil {
 		return fmt.Errorf("start the sandbox campaign: %w", err)
 	}
 	say("campaign %s: %d contacts, %d seats, abandon cap 3 %%", id, s.Contacts, s.Seats)
@@ -257,18 +260,21 @@ func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 }
 
 // seed creates the bot, the trunk, the numbers and the campaign.
-func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrier.Carrier, voice *bot.Bot) (engine.CampaignID, error) {
+func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrier.Carrier,
+	voice *bot.Bot) (engine.CampaignID, error) {
 	f := p.Front()
 	who := engine.System
-	if _, _, err := f.PutBot(ctx, engine.Bot{ID: sandboxBot, Name: "Sandbox bot", Active: true, Seats: s.Seats, Endpoints: []string{voice.URL()},
-		Account: "AC" + fmt.Sprintf("%032x", 1), CreatedAt: time.Now()}, false, who); err != nil {
+	if _, _, err := f.PutBot(ctx, engine.Bot{ID: sandboxBot, Name: "Sandbox bot", Active: true, Seats: s.Seats,
+		Endpoints: []string{voice.URL()},
+		Account:   "AC" + fmt.Sprintf("%032x", 1), CreatedAt: time.Now()}, false, who); err != nil {
 		return "", fmt.Errorf("set up the sandbox bot: %w", err)
 	}
 	host, port, err := splitHostPort(model.Addr())
 	if err != nil {
 		return "", err
 	}
-	if _, err := f.PutTrunk(ctx, engine.TrunkSettings{ID: sandboxTrunk, Host: host, Port: port, Transport: "udp", CPSCap: 20, ChannelCap: 200,
+	if _, err := f.PutTrunk(ctx, engine.TrunkSettings{ID: sandboxTrunk, Host: host, Port: port, Transport: "udp",
+		CPSCap: 20, ChannelCap: 200,
 		Weight: 1, OptionsSec: 10, Active: true}, false, who); err != nil {
 		return "", fmt.Errorf("set up the sandbox trunk: %w", err)
 	}
@@ -284,7 +290,8 @@ func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrie
 	}
 	set := campaign.Settings{
 		Name: name, Bot: sandboxBot, Concurrency: s.Seats, Numbers: numbers,
-		AMD: engine.AMDParallel, MaxAttempts: 2, RetryDelaySec: 10, RingTimeoutSec: 15, ResultTimeoutSec: 30, AbandonCapPPM: 30000,
+		AMD: engine.AMDParallel, MaxAttempts: 2, RetryDelaySec: 10, RingTimeoutSec: 15, ResultTimeoutSec: 30,
+		AbandonCapPPM: 30000,
 	}
 	set.Window.Zone = "UTC"
 	set = set.WithDefaults()
@@ -310,7 +317,8 @@ func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrie
 }
 
 // watch shows progress until the campaign has ended and its calls are over.
-func (s *sandboxCmd) watch(ctx context.Context, p *process.Process, id engine.CampaignID, sum *sandboxSummary, say func(string, ...any)) (ended bool, err error) {
+func (s *sandboxCmd) watch(ctx context.Context, p *process.Process, id engine.CampaignID, sum *sandboxSummary,
+	say func(string, ...any)) (ended bool, err error) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -347,13 +355,15 @@ func progressLine(d campaign.Detail) string {
 		}
 		return fmt.Sprintf("%.1f %%", *f*100)
 	}
-	return fmt.Sprintf("%-9s %5s  total %d pending %d | dialling %d ringing %d talking %d/%d | served %d completed %d machine %d abandoned %d (%s) | %s",
+	return fmt.Sprintf("%-9s %5s  total %d pending %d | dialling %d ringing %d talking %d/%d | served %d completed %d "+
+		"machine %d abandoned %d (%s) | %s",
 		d.Campaign.State, percent(k.Progress), k.Total, k.Pending, l.Dialling, l.Ringing, l.InProgress, l.Seats,
 		k.ConnectedCalls, k.Completed, k.MachineDetected, k.Abandoned, percent(k.AbandonRate), l.Constraint)
 }
 
 // judge compares the ledgers: database, carrier, metrics, bot.
-func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carrier.Carrier, voice *bot.Bot, sum *sandboxSummary) error {
+func (s *sandboxCmd) judge(ctx context.Context, p *process.Process, model *carrier.Carrier, voice *bot.Bot,
+	sum *sandboxSummary) error {
 	// Seats are returned and the last BYEs answered a moment after the end.
 	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -414,8 +424,10 @@ func (sum *sandboxSummary) check() {
 			sum.Failures = append(sum.Failures, fmt.Sprintf(format, args...))
 		}
 	}
-	must(sum.LegsInDatabase == sum.CallIDsAtCarrier, "%d legs in the database, %d Call-IDs at the carrier", sum.LegsInDatabase, sum.CallIDsAtCarrier)
-	must(sum.LegsInMetrics == sum.CallIDsAtCarrier, "%d legs in /metrics, %d Call-IDs at the carrier", sum.LegsInMetrics, sum.CallIDsAtCarrier)
+	must(sum.LegsInDatabase == sum.CallIDsAtCarrier, "%d legs in the database, %d Call-IDs at the carrier",
+		sum.LegsInDatabase, sum.CallIDsAtCarrier)
+	must(sum.LegsInMetrics == sum.CallIDsAtCarrier, "%d legs in /metrics, %d Call-IDs at the carrier", sum.LegsInMetrics,
+		sum.CallIDsAtCarrier)
 	must(sum.OpenAttempts == 0, "%d attempts have not ended", sum.OpenAttempts)
 	must(sum.ResultsMissing == 0, "%d conversations have no result", sum.ResultsMissing)
 	must(sum.LeasesHeld == 0, "%d leases are held", sum.LeasesHeld)
@@ -432,9 +444,10 @@ func (s *sandboxCmd) report(sum *sandboxSummary, say func(string, ...any)) {
 		_ = e.Encode(sum)
 		return
 	}
-	say("completed in %.0f s (%s): %d legs in the database, %d Call-IDs at the carrier, %d in /metrics", sum.Seconds, sum.CompletionReason,
-		sum.LegsInDatabase, sum.CallIDsAtCarrier, sum.LegsInMetrics)
-	say("abandons at most %.2f %% of live answers at any moment, %d lines beyond free seats at most, %d overlapping calls, %d duplicate INVITEs, %d leases held",
+	say("completed in %.0f s (%s): %d legs in the database, %d Call-IDs at the carrier, %d in /metrics", sum.Seconds,
+		sum.CompletionReason, sum.LegsInDatabase, sum.CallIDsAtCarrier, sum.LegsInMetrics)
+	say("abandons at most %.2f %% of live answers at any moment, %d lines beyond free seats at most, %d overlapping "+
+		"calls, %d duplicate INVITEs, %d leases held",
 		sum.PeakAbandonPercent, sum.Overdialled, sum.Overlaps, sum.Duplicates, sum.LeasesHeld)
 	if len(sum.Failures) == 0 {
 		say("the ledgers agree")

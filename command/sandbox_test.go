@@ -18,5 +18,6 @@ func TestTheConsoleIsOpenedOnlyWhereSomebodySeesIt(t *testing.T) {
 	f("freebsd", map[string]string{"DISPLAY": ":0"}, "xdg-open")
 	f("darwin", nil, "open")
 	// A desktop without an opener: printing the address is enough.
-	openPage("http://127.0.0.1:1/", func(string) string { return ":0" }, func(string) (string, error) { return "", errors.New("not installed") })
+	openPage("http://127.0.0.1:1/", func(string) string { return ":0" },
+		func(string) (string, error) { return "", errors.New("not installed") })
 }

@@ -53,7 +53,8 @@ func run(args []string) error {
 
 // servesLong says whether a command runs until it is told to end.
 func servesLong(command string) bool {
-	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") || strings.HasPrefix(command, "bench cluster") || strings.HasPrefix(command, "bench bot")
+	return command == "serve" || command == "sandbox" || strings.HasPrefix(command, "bench carrier") ||
+		strings.HasPrefix(command, "bench cluster") || strings.HasPrefix(command, "bench bot")
 }
 
 // serving is the process that receives the signals, once it is up.
@@ -66,7 +67,8 @@ type serving struct {
 const startTimeout = 10 * time.Second
 
 // start starts the process.
-func (s *serving) start(ctx context.Context, flags process.Flags, instance string, log zerolog.Logger) (p *process.Process, err error) {
+func (s *serving) start(ctx context.Context, flags process.Flags, instance string,
+	log zerolog.Logger) (p *process.Process, err error) {
 	defer close(s.started)
 	s.p, err = process.Start(ctx, flags, instance, log)
 	return s.p, err

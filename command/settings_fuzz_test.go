@@ -11,9 +11,12 @@ import (
 // as written, or refused without revealing a secret.
 func FuzzSettingsFile(f *testing.F) {
 	for _, s := range []string{
-		"log-level: debug\nrtp-ports: 16000-16999\nkey-rate: 2.5\nallowed-countries: [DE, AT]\ncallee-period: 12h\nspool-size: 0\n",
-		"recordings-dir:\npublic-url: ~\nopt-out-digit: 0\n", "database-url: [geheim-4711]\n", "help: true\n", "config: x\n", "version: {a: b}\n", "log-level: 2026-01-01\n",
-		"- a\n", "geheim-4711", "trunks: []\nsip-listeners: {}\nkeep-ladders: .inf\n", "a: &a [*a]\n", "key-rate: 0x1p4\nintake-cap: 1e9\n", "? {a: b}\n: c\n", "",
+		"log-level: debug\nrtp-ports: 16000-16999\nkey-rate: 2.5\nallowed-countries: [DE, AT]\ncallee-period: " +
+			"12h\nspool-size: 0\n",
+		"recordings-dir:\npublic-url: ~\nopt-out-digit: 0\n", "database-url: [geheim-4711]\n", "help: true\n", "config: x\n",
+		"version: {a: b}\n", "log-level: 2026-01-01\n",
+		"- a\n", "geheim-4711", "trunks: []\nsip-listeners: {}\nkeep-ladders: .inf\n", "a: &a [*a]\n",
+		"key-rate: 0x1p4\nintake-cap: 1e9\n", "? {a: b}\n: c\n", "",
 	} {
 		f.Add([]byte(s))
 	}
@@ -32,7 +35,8 @@ func FuzzSettingsFile(f *testing.F) {
 			}
 			return
 		}
-		for _, s := range []string{c.Serve.RecordingsDir, c.Serve.PublicURL, c.Serve.DataDir, c.Serve.RTPPorts, c.Serve.OptOutDigit, strings.Join(c.Serve.AllowedCountries, "")} {
+		for _, s := range []string{c.Serve.RecordingsDir, c.Serve.PublicURL, c.Serve.DataDir, c.Serve.RTPPorts,
+			c.Serve.OptOutDigit, strings.Join(c.Serve.AllowedCountries, "")} {
 			if strings.ContainsAny(s, "[]<>") && !strings.ContainsAny(string(text), "<>\"'|") {
 				t.Fatalf("%q is taken for %q", text, s)
 			}

@@ -94,7 +94,8 @@ const campaignGC = 10
 // campaigns plays the campaign section of the scenario.
 func (s *simCmd) campaigns(ctx context.Context, w io.Writer, plan *simulate.Plan) error {
 	if s.Out != "" || len(s.WhatIf) > 0 || s.Seats != "" {
-		return engine.Invalid("invalid_comparison", "--out, --what-if and --seats are for pacing alone: leave them out, or the section campaign")
+		return engine.Invalid("invalid_comparison",
+			"--out, --what-if and --seats are for pacing alone: leave them out, or the section campaign")
 	}
 	// Nearly all memory of a long list is live as long as its run.
 	debug.SetGCPercent(campaignGC)
@@ -117,7 +118,8 @@ func (s *simCmd) plan() (simulate.Plan, error) {
 	}
 	f, err := os.Open(s.File)
 	if err != nil {
-		return simulate.Plan{}, engine.Invalid("scenario_not_readable", err.Error()+"; name a scenario file, or - for standard input")
+		return simulate.Plan{}, engine.Invalid("scenario_not_readable",
+			err.Error()+"; name a scenario file, or - for standard input")
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	return simulate.Read(s.File, io.Reader(f))

@@ -36,13 +36,15 @@ func TestSimPlaysAScenarioFile(t *testing.T) {
 		} `json:"policies"`
 	}
 	text := printed(file, "--json", "--out", filepath.Join(dir, "report"))
-	if err := json.Unmarshal([]byte(text), &out); err != nil || len(out.Policies) != 2 || out.Policies[0].Policy != "hybrid" {
+	if err := json.Unmarshal([]byte(text), &out); err != nil || len(out.Policies) != 2 ||
+		out.Policies[0].Policy != "hybrid" {
 		t.Errorf("%v: %s", err, text)
 	}
 	if text != printed("--json", file) {
 		t.Error("the same file gives other bytes")
 	}
-	if page, err := os.ReadFile(filepath.Join(dir, "report", "report.html")); err != nil || !bytes.Contains(page, []byte("<svg")) {
+	if page, err := os.ReadFile(filepath.Join(dir, "report", "report.html")); err != nil ||
+		!bytes.Contains(page, []byte("<svg")) {
 		t.Errorf("the report: %v", err)
 	}
 	if table := printed(file); !strings.Contains(table, "% of clairvoyant") {

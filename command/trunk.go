@@ -117,7 +117,8 @@ func (t *trunkTestCmd) follow(ctx context.Context, out io.Writer) error {
 	var login struct {
 		Token string `json:"token"`
 	}
-	if err := c.ask(ctx, "POST", "/api/v1/auth/token", map[string]string{"email": t.Email, "password": t.Password}, &login); err != nil {
+	if err := c.ask(ctx, "POST", "/api/v1/auth/token", map[string]string{"email": t.Email, "password": t.Password},
+		&login); err != nil {
 		return err
 	}
 	c.token = login.Token
@@ -198,7 +199,8 @@ func (t *trunkTestCmd) watch(ctx context.Context, c *apiClient, id string, out i
 		}
 		if call.Connected != nil && !connected {
 			connected = true
-			_, _ = fmt.Fprintf(out, "%s     the bot is connected, %d ms after the answer\n", call.Connected.Local().Format("15:04:05.000"),
+			_, _ = fmt.Fprintf(out, "%s     the bot is connected, %d ms after the answer\n",
+				call.Connected.Local().Format("15:04:05.000"),
 				call.Connected.Sub(*call.AnsweredAt).Milliseconds())
 		}
 		if call.EndedAt != nil {
@@ -219,11 +221,12 @@ func (t *trunkTestCmd) watch(ctx context.Context, c *apiClient, id string, out i
 	_, _ = fmt.Fprintf(out, "\n%s\n", ladder.Drawing)
 	switch {
 	case call.AnsweredAt != nil:
-		_, _ = fmt.Fprintf(out, "Answered: the trunk carries calls. Outcome %s, ended by %s after %s.\n", call.Outcome, call.HungUpBy,
-			call.EndedAt.Sub(*call.AnsweredAt).Round(100*time.Millisecond))
+		_, _ = fmt.Fprintf(out, "Answered: the trunk carries calls. Outcome %s, ended by %s after %s.\n", call.Outcome,
+			call.HungUpBy, call.EndedAt.Sub(*call.AnsweredAt).Round(100*time.Millisecond))
 		return nil
 	case len(ladder.Messages) == 0:
-		_, _ = fmt.Fprintf(out, "Nothing left this machine: outcome %s (%s). Is the trunk's host resolved, its port open, the trunk up?\n", call.Outcome, call.SIPReason)
+		_, _ = fmt.Fprintf(out, "Nothing left this machine: outcome %s (%s). Is the trunk's host resolved, its port open, "+
+			"the trunk up?\n", call.Outcome, call.SIPReason)
 	default:
 		_, _ = fmt.Fprintf(out, "Not answered: outcome %s (%s).\n", call.Outcome, call.SIPReason)
 	}

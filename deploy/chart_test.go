@@ -98,7 +98,8 @@ type kubernetes struct {
 func newKubernetes(t *testing.T) *kubernetes {
 	t.Helper()
 	var at struct{ Dir, Error string }
-	if err := json.Unmarshal([]byte(tool(t, "go", "mod", "download", "-json", schemasOf)), &at); err != nil || at.Dir == "" {
+	if err := json.Unmarshal([]byte(tool(t, "go", "mod", "download", "-json", schemasOf)), &at); err != nil ||
+		at.Dir == "" {
 		t.Fatalf("%s cannot be had: %v %s", schemasOf, err, at.Error)
 	}
 	return &kubernetes{folder: filepath.Join(at.Dir, schemasFolder), docs: map[string]*openapi3.T{}}
@@ -177,15 +178,18 @@ func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 	// A check that never finds anything proves nothing: it must find this.
 	var wrong object
 	const misspelt = `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"a","replica":1,"selector":{},"template":{"spec":{"containers":[{"name":3}]}}}}`
-	if err := errors.Join(json.Unmarshal([]byte(misspelt), &wrong), json.Unmarshal([]byte(misspelt), &wrong.raw)); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(misspelt), &wrong),
+		json.Unmarshal([]byte(misspelt), &wrong.raw)); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.check(wrong); err == nil || !strings.Contains(err.Error(), "no field replica") || !strings.Contains(err.Error(), "string") {
+	if err := k.check(wrong); err == nil || !strings.Contains(err.Error(), "no field replica") ||
+		!strings.Contains(err.Error(), "string") {
 		t.Errorf("a misspelt object passes: %v", err)
 	}
 	for name, args := range map[string][]string{
 		"one node": {someDatabase},
-		"everything": {threeOfCluster, "--set=hostNetwork=false,database.url=postgres://a:b@c/d,sip.external=203.0.113.9,persistence.storageClass=fast",
+		"everything": {threeOfCluster,
+			"--set=hostNetwork=false,database.url=postgres://a:b@c/d,sip.external=203.0.113.9,persistence.storageClass=fast",
 			"--set=ingress.enabled=true,ingress.host=d.example.com,ingress.tlsSecret=tls,ingress.className=nginx,image.tag=v1",
 			"--set=secretEnv[0].name=CARRIER_PASSWORD,secretEnv[0].secret=carrier,secretEnv[0].key=password",
 			"--set=nodeSelector.role=voice,tolerations[0].operator=Exists,podAnnotations.a=b,imagePullSecrets[0].name=r,config.callee-cap=3"},
@@ -245,7 +249,8 @@ func TestTheChartGivesANodeItsNameItsAddressAndTheTimeToDrain(t *testing.T) {
 		}
 		pod := set.Spec.Template.Spec
 		c := pod.Containers[0]
-		for _, flag := range []string{"--node=$(POD_NAME)", "--sip=$(POD_IP):5060", "--cluster-listen=$(POD_IP):7946", "--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s"} {
+		for _, flag := range []string{"--node=$(POD_NAME)", "--sip=$(POD_IP):5060", "--cluster-listen=$(POD_IP):7946",
+			"--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s"} {
 			if !slices.Contains(c.Args, flag) {
 				t.Errorf("a node is started without %s: %q", flag, c.Args)
 			}
@@ -306,7 +311,8 @@ func TestTheChartAsksANodeThatServesHTTPSByHTTPS(t *testing.T) {
 				}
 			}
 		}
-		want := map[string]string{"startupProbe": probes, "livenessProbe": probes, "readinessProbe": probes, "PodMonitor": monitor}
+		want := map[string]string{"startupProbe": probes, "livenessProbe": probes, "readinessProbe": probes,
+			"PodMonitor": monitor}
 		if !maps.Equal(asked, want) {
 			t.Errorf("%q: %v, want %v", args, asked, want)
 		}
@@ -328,7 +334,8 @@ func TestTheChartRefusesWhatWouldNotRun(t *testing.T) {
 		"additional properties 'replicaz'": {someDatabase, "--set=replicaz=2"},
 		"drainTimeoutSeconds":              {someDatabase, "--set=drainTimeoutSeconds=0"},
 	} {
-		if _, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"}, args...)...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"},
+			args...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want something about %q", args, err, want)
 		}
 	}

@@ -28,7 +28,8 @@ func units(t *testing.T) (dir string, services []string) {
 				t.Fatal(err)
 			}
 			to := filepath.Join(dir, filepath.Base(f))
-			if err := os.WriteFile(to, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/dialler", "/bin/true")), 0o600); err != nil {
+			if err := os.WriteFile(to, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/dialler", "/bin/true")),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			if strings.HasSuffix(f, ".service") {
@@ -60,7 +61,8 @@ func TestEveryUnitGoesByTheSettingsOfTheService(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{`(?m)^ExecStart=\S+ .*--config /etc/dialler/dialler\.yaml`, `(?m)^EnvironmentFile=-/etc/dialler/dialler\.env$`, `(?m)^Environment=DIALLER_DATA_DIR=/var/lib/dialler`} {
+		for _, want := range []string{`(?m)^ExecStart=\S+ .*--config /etc/dialler/dialler\.yaml`,
+			`(?m)^EnvironmentFile=-/etc/dialler/dialler\.env$`, `(?m)^Environment=DIALLER_DATA_DIR=/var/lib/dialler`} {
 			if !regexp.MustCompile(want).Match(text) {
 				t.Errorf("%s has no %s", filepath.Base(s), want)
 			}

@@ -33,12 +33,16 @@ What each machine does in every situation, effects included, is in the golden fi
 In a diagram the text in brackets is a guard; the rows of a state and event are tried in the order of the table below it.
 Ignored events are known to come late and harmlessly; a pair that no row names is illegal: it is counted, and changes nothing.
 `)
-	write(&b, campaign.Table(), "Campaign", "One campaign and its runs. Commands of operators that no row takes are refused with a conflict.")
-	write(&b, contact.Table(), "Contact", "One person in one campaign: what comes of an attempt's end, a result, an exclusion, the end of the run.")
+	write(&b, campaign.Table(), "Campaign",
+		"One campaign and its runs. Commands of operators that no row takes are refused with a conflict.")
+	write(&b, contact.Table(), "Contact",
+		"One person in one campaign: what comes of an attempt's end, a result, an exclusion, the end of the run.")
 	write(&b, attempt.Table(), "Attempt", "One dial of a contact, from its leases to the end of its last SIP leg. "+
 		"*Ending* means that the end is decided and CANCEL, BYE or the information message is under way.")
-	write(&b, attempt.PeerTable(), "Far leg", "A leg of an answered call: to a bot that is reached by SIP. The attempt hears of it as of a bot with a socket.")
-	write(&b, ownership.LeaseTable(), "Lease of a node", "A node of a cluster acts as long as its lease lives; one that is over does not come back.")
+	write(&b, attempt.PeerTable(), "Far leg",
+		"A leg of an answered call: to a bot that is reached by SIP. The attempt hears of it as of a bot with a socket.")
+	write(&b, ownership.LeaseTable(), "Lease of a node",
+		"A node of a cluster acts as long as its lease lives; one that is over does not come back.")
 	got := b.String()
 	if *update {
 		if err := os.WriteFile(diagramsPath, []byte(got), 0o644); err != nil {
@@ -63,7 +67,8 @@ func write[S, E ~string, M, Ev any](b *strings.Builder, table *fsm.Table[S, E, M
 		case r.To != "":
 			then = "`" + string(r.To) + "`"
 		}
-		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", from(r.From, states), r.On, r.Guard, then, strings.ReplaceAll(r.Why, "|", "/"))
+		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", from(r.From, states), r.On, r.Guard, then,
+			strings.ReplaceAll(r.Why, "|", "/"))
 	}
 }
 

@@ -14,7 +14,8 @@ func TestABotIsReachedInOneWay(t *testing.T) {
 		{[]string{"sip:bot@a", "ws://b"}, []string{"endpoints[1] mixed_endpoints"}, true},
 		{[]string{"ws://a", "sip:bot@b"}, []string{"endpoints[1] mixed_endpoints"}, false},
 		{[]string{"sip:bot"}, []string{"endpoints[0] invalid_format"}, true},
-		{[]string{"http://a", "ws://", "::"}, []string{"endpoints[0] invalid_format", "endpoints[1] invalid_format", "endpoints[2] invalid_format"}, false},
+		{[]string{"http://a", "ws://", "::"}, []string{"endpoints[0] invalid_format", "endpoints[1] invalid_format",
+			"endpoints[2] invalid_format"}, false},
 	} {
 		errs := CheckEndpoints(c.endpoints)
 		if len(errs) != len(c.want) {

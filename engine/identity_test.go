@@ -13,7 +13,8 @@ func TestAnIdentityGoesIntoTheInviteOnlyAsOneLineOfBoundedLength(t *testing.T) {
 		if ok && value != "" {
 			want = []SIPHeader{{Name: "Identity", Value: value}}
 		}
-		if got := IdentityHeaders(map[string]string{"name": "Ada", IdentityVariable: value}); !slices.Equal(got, want) || ValidIdentity(value) != ok {
+		if got := IdentityHeaders(map[string]string{"name": "Ada", IdentityVariable: value}); !slices.Equal(got, want) ||
+			ValidIdentity(value) != ok {
 			t.Errorf("%.40q: %v, valid %v", value, got, ValidIdentity(value))
 		}
 	}

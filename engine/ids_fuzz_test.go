@@ -9,8 +9,9 @@ import (
 // that an accepted address of a bot can be dialled.
 func FuzzIDs(f *testing.F) {
 	attempt := strings.Repeat("0af9", 8)
-	for _, s := range []string{attempt, "CA" + attempt, attempt + ".1", attempt + ".+1", attempt + ".01", attempt + ".99999999999999999999", attempt + ".-1",
-		"wss://bot.example/ws", "ws://u:p@h:70000/", "sip:bot@[::1]:5060;transport=tcp", "wss://", "ws:///x", "wss://a b/", "ws://[::1]:1/?a=b#c", "WSS://h\x00"} {
+	for _, s := range []string{attempt, "CA" + attempt, attempt + ".1", attempt + ".+1", attempt + ".01",
+		attempt + ".99999999999999999999", attempt + ".-1", "wss://bot.example/ws", "ws://u:p@h:70000/",
+		"sip:bot@[::1]:5060;transport=tcp", "wss://", "ws:///x", "wss://a b/", "ws://[::1]:1/?a=b#c", "WSS://h\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -10,11 +10,13 @@ import (
 const someAttempt AttemptID = "0123456789abcdef0123456789abcdef"
 
 func TestAPublicCallIdentifierIsCAAndTheAttempt(t *testing.T) {
-	if got, ok := someAttempt.Call().Attempt(); !ok || got != someAttempt || someAttempt.Call() != CallID("CA"+someAttempt) {
+	if got, ok := someAttempt.Call().Attempt(); !ok || got != someAttempt ||
+		someAttempt.Call() != CallID("CA"+someAttempt) {
 		t.Error(got, ok)
 	}
-	for _, bad := range []CallID{"", "CA", "CB" + CallID(someAttempt), CallID(someAttempt), "CA" + CallID(someAttempt) + "0",
-		"CA" + CallID(someAttempt[1:]), "CA" + CallID(strings.ToUpper(string(someAttempt)))} {
+	for _, bad := range []CallID{"", "CA", "CB" + CallID(someAttempt), CallID(someAttempt),
+		"CA" + CallID(someAttempt) + "0", "CA" + CallID(someAttempt[1:]),
+		"CA" + CallID(strings.ToUpper(string(someAttempt)))} {
 		if _, ok := bad.Attempt(); ok {
 			t.Errorf("%q names an attempt", bad)
 		}
@@ -27,8 +29,9 @@ func TestALegIsNamedByItsAttemptAndItsNumber(t *testing.T) {
 			t.Error(n, id, got, ok)
 		}
 	}
-	for _, bad := range []LegID{"", LegID(someAttempt), LegID(someAttempt) + ".", LegID(someAttempt) + ".0", LegID(someAttempt) + ".-1",
-		LegID(someAttempt) + ".+1", LegID(someAttempt) + ".01", LegID(someAttempt) + ".x", LegID(someAttempt) + "-1", LegID(someAttempt[1:]) + ".12"} {
+	for _, bad := range []LegID{"", LegID(someAttempt), LegID(someAttempt) + ".", LegID(someAttempt) + ".0",
+		LegID(someAttempt) + ".-1", LegID(someAttempt) + ".+1", LegID(someAttempt) + ".01", LegID(someAttempt) + ".x",
+		LegID(someAttempt) + "-1", LegID(someAttempt[1:]) + ".12"} {
 		if _, _, ok := bad.Attempt(); ok {
 			t.Errorf("%q names a leg", bad)
 		}
@@ -75,7 +78,8 @@ func TestAPhoneNumberIsMaskedWhereverItIsPrinted(t *testing.T) {
 
 func TestErrorsAreComparedByTheirStableCode(t *testing.T) {
 	err := fmt.Errorf("while it was dialled: %w", Conflict(CodeSuppressed, "the number is on the suppression list"))
-	if !errors.Is(err, &Error{Code: CodeSuppressed}) || errors.Is(err, &Error{Code: CodeNumberHeld}) || errors.Is(err, errors.ErrUnsupported) {
+	if !errors.Is(err, &Error{Code: CodeSuppressed}) || errors.Is(err, &Error{Code: CodeNumberHeld}) ||
+		errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 	if ErrorCode(err) != "suppressed" || ErrorCode(errors.ErrUnsupported) != "internal" || ErrorCode(nil) != "internal" {
@@ -84,8 +88,9 @@ func TestErrorsAreComparedByTheirStableCode(t *testing.T) {
 }
 
 func TestMachineFaxAndSITAreTornDownAndAllElseGoesToTheBot(t *testing.T) {
-	for v, live := range map[Verdict]bool{VerdictHuman: true, VerdictUnknown: true, VerdictSilence: true, VerdictScreener: true,
-		VerdictMachine: false, VerdictFax: false, VerdictSIT: false} {
+	for v, live := range map[Verdict]bool{VerdictHuman: true, VerdictUnknown: true, VerdictSilence: true,
+		VerdictScreener: true,
+		VerdictMachine:  false, VerdictFax: false, VerdictSIT: false} {
 		if v.Live() != live {
 			t.Errorf("%s: %v", v, v.Live())
 		}
@@ -94,7 +99,8 @@ func TestMachineFaxAndSITAreTornDownAndAllElseGoesToTheBot(t *testing.T) {
 
 func TestOutcomesAndVerdictsAreThoseOfTheRulebook(t *testing.T) {
 	outcomes := fmt.Sprint(Outcomes)
-	if want := "[completed connected_no_result abandoned machine fax no_answer busy rejected invalid_number blocked congestion " +
+	if want := "[completed connected_no_result abandoned machine fax no_answer busy rejected invalid_number blocked " +
+		"congestion " +
 		"throttled trunk_error media_error caller_hung_up cancelled excluded lost system_error]"; outcomes != want {
 		t.Errorf("outcomes %s", outcomes)
 	}

@@ -171,9 +171,9 @@ const (
 
 // constraints lists the constraints by index.
 var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPaused, ConstraintConcurrency,
-	ConstraintSeats, ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth, ConstraintNumberPool,
-	ConstraintNoDueContacts, ConstraintRetryDelay, ConstraintDatabase, ConstraintNodeDraining, ConstraintNodeFenced,
-	ConstraintKeeperAway, ConstraintOverload}
+	ConstraintSeats, ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth,
+	ConstraintNumberPool, ConstraintNoDueContacts, ConstraintRetryDelay, ConstraintDatabase, ConstraintNodeDraining,
+	ConstraintNodeFenced, ConstraintKeeperAway, ConstraintOverload}
 
 // ConstraintCount is how many constraints there are.
 const ConstraintCount = len(constraints)

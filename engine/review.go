@@ -51,7 +51,8 @@ type AMDConfusion struct {
 }
 
 // Verdicts lists every verdict.
-var Verdicts = []Verdict{VerdictHuman, VerdictMachine, VerdictFax, VerdictSIT, VerdictSilence, VerdictUnknown, VerdictScreener}
+var Verdicts = []Verdict{VerdictHuman, VerdictMachine, VerdictFax, VerdictSIT, VerdictSilence, VerdictUnknown,
+	VerdictScreener}
 
 // AMDDice gives an attempt's fixed random draw: a sample of n millionths takes the attempts whose
 // draw is below n. The same attempt always gets the same draw.

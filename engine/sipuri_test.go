@@ -21,8 +21,10 @@ func TestASIPAddressIsReadOrRefusedWhole(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", "sip:", "sip:bot", "sip:@host", "sip:bot@", "sip:bot@:5060", "sips:bot@host", "ws://host", "tel:+4930", "bot@host",
-		"sip:bot@host:0", "sip:bot@host:65536", "sip:bot@host:", "sip:bot@host;transport=ws", "sip:bot@host;lr", "sip:bot@host;transport=tcp;lr",
-		"sip:bot@host?Subject=x", "sip:bot:secret@host", "sip:bot@ho st", "sip:b ot@host", "sip:bot@host\r\nX: y", "sip:bot@[::1", "sip:bot@[zz]",
+		"sip:bot@host:0", "sip:bot@host:65536", "sip:bot@host:", "sip:bot@host;transport=ws", "sip:bot@host;lr",
+		"sip:bot@host;transport=tcp;lr",
+		"sip:bot@host?Subject=x", "sip:bot:secret@host", "sip:bot@ho st", "sip:b ot@host", "sip:bot@host\r\nX: y",
+		"sip:bot@[::1", "sip:bot@[zz]",
 		"sip:bot@[::1]x", "sip:bot@<host>", "sip:" + strings.Repeat("a", 254) + "@" + strings.Repeat("h", 254),
 		"sip:" + strings.Repeat("a", SIPURICap-8) + "@host",
 	} {
@@ -44,7 +46,8 @@ func TestVariablesAreHeadersUnderTheirOwnNames(t *testing.T) {
 	if left != 0 {
 		t.Errorf("%d are left out for want of room", left)
 	}
-	want := []SIPHeader{{"X-call_id", "CA1"}, {"X-Name", "upper"}, {"X-first_name", "Anna"}, {"X-gr__e", "a  Via: x"}, {"X-tab", "a b"}}
+	want := []SIPHeader{{"X-call_id", "CA1"}, {"X-Name", "upper"}, {"X-first_name", "Anna"}, {"X-gr__e", "a  Via: x"},
+		{"X-tab", "a b"}}
 	if len(got) != len(want) {
 		t.Fatalf("%v", got)
 	}
@@ -80,7 +83,8 @@ func TestHeadersOfVariablesAreBounded(t *testing.T) {
 // FuzzSIPURI checks that an accepted address can be used in a request line unchanged, and that it
 // stays the same address when it is written out.
 func FuzzSIPURI(f *testing.F) {
-	for _, s := range []string{"sip:bot@example.org", "sip:a@[::1]:5070;transport=tcp", "sip:a@192.0.2.1:5060;Transport=TLS", "sip:@h", "sips:a@h", "sip:a@h;lr", "sip:a b@h", "sip:a@h:0"} {
+	for _, s := range []string{"sip:bot@example.org", "sip:a@[::1]:5070;transport=tcp",
+		"sip:a@192.0.2.1:5060;Transport=TLS", "sip:@h", "sips:a@h", "sip:a@h;lr", "sip:a b@h", "sip:a@h:0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -88,7 +92,8 @@ func FuzzSIPURI(f *testing.F) {
 		if !ok {
 			return
 		}
-		if len(s) > SIPURICap || strings.ContainsAny(s, " \t\r\n\x00<>\"") || u.Port < 0 || u.Port > 65535 || u.Host == "" || u.User == "" {
+		if len(s) > SIPURICap || strings.ContainsAny(s, " \t\r\n\x00<>\"") || u.Port < 0 || u.Port > 65535 || u.Host == "" ||
+			u.User == "" {
 			t.Fatalf("%q is %+v", s, u)
 		}
 		host := u.Host
@@ -122,7 +127,8 @@ func FuzzVariableHeaders(f *testing.F) {
 		}
 		for _, h := range list {
 			key := strings.ToLower(h.Name)
-			if seen[key] || len(h.Name) < 3 || strings.ContainsAny(h.Name, ": \t\r\n\x00") || strings.ContainsAny(h.Value, "\r\n\x00") || len(h.Value) > VariableHeaderCap {
+			if seen[key] || len(h.Name) < 3 || strings.ContainsAny(h.Name, ": \t\r\n\x00") ||
+				strings.ContainsAny(h.Value, "\r\n\x00") || len(h.Value) > VariableHeaderCap {
 				t.Fatalf("%q", h)
 			}
 			seen[key] = true

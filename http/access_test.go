@@ -117,7 +117,8 @@ func TestCredentialsThatWereGoodHoldOnWhileTheDatabaseIsAway(t *testing.T) {
 	unused := b.addKey(func(*engine.APIKey) {})
 	expires := b.clock.Now().Add(5 * time.Minute)
 	brief := b.addKey(func(k *engine.APIKey) { k.ExpiresAt = &expires })
-	fields := map[string][]string{"key": {"X-API-Key", key}, "token": {"Authorization", "Bearer " + b.admin}, "session": {"Cookie", session.cookie}}
+	fields := map[string][]string{"key": {"X-API-Key", key}, "token": {"Authorization", "Bearer " + b.admin},
+		"session": {"Cookie", session.cookie}}
 	all := func(status int, code string) {
 		t.Helper()
 		for _, f := range fields {
@@ -208,7 +209,8 @@ func TestLastUseOfAKeyIsWrittenInBatches(t *testing.T) {
 
 func TestAPIKeysAreShownInFullOnce(t *testing.T) {
 	b := newBench(t)
-	a := b.byAdmin("POST", "/api/v1/api-keys", `{"name":"CRM","expires_at":"2031-01-01T00:00:00Z","scopes":["trigger"],"campaigns":["cmp_1"]}`).is(201, "")
+	a := b.byAdmin("POST", "/api/v1/api-keys",
+		`{"name":"CRM","expires_at":"2031-01-01T00:00:00Z","scopes":["trigger"],"campaigns":["cmp_1"]}`).is(201, "")
 	full, _ := a.get("key").(string)
 	if !regexp.MustCompile(`^vx_[A-Za-z0-9]{32}$`).MatchString(full) {
 		t.Fatalf("key %q", full)
@@ -260,12 +262,15 @@ func TestLogIn(t *testing.T) {
 		t.Errorf("log-ins %v", b.ports.logins)
 	}
 	b.do("POST", "/api/v1/auth/token", `{"email":"oper@example.org","password":"wrong"}`).is(401, "invalid_credentials")
-	b.do("POST", "/api/v1/auth/token", `{"email":"nobody@example.org","password":"`+password+`"}`).is(401, "invalid_credentials")
-	b.do("POST", "/api/v1/auth/token", `{"email":"","password":5,"x":1}`).is(422, "validation_failed", "email required", "password wrong_type", "x unknown_field")
+	b.do("POST", "/api/v1/auth/token", `{"email":"nobody@example.org","password":"`+password+`"}`).is(401,
+		"invalid_credentials")
+	b.do("POST", "/api/v1/auth/token", `{"email":"","password":5,"x":1}`).is(422, "validation_failed", "email required",
+		"password wrong_type", "x unknown_field")
 	b.ports.mu.Lock()
 	b.ports.users[1].Active = false
 	b.ports.mu.Unlock()
-	b.do("POST", "/api/v1/auth/token", `{"email":"oper@example.org","password":"`+password+`"}`).is(401, "invalid_credentials")
+	b.do("POST", "/api/v1/auth/token", `{"email":"oper@example.org","password":"`+password+`"}`).is(401,
+		"invalid_credentials")
 
 	// Deactivation takes effect at once for a new look-up, a second later for all.
 	b.clock.advance(time.Second)
@@ -397,10 +402,13 @@ func TestAKeyHasADailyCapOfDialouts(t *testing.T) {
 	b := newBench(t)
 	const path = "/api/v1/api-keys"
 	for _, bad := range []string{"-1", "1000001"} {
-		b.byAdmin("POST", path, `{"name":"x","dialouts_per_day":`+bad+`}`).is(422, "validation_failed", "dialouts_per_day out_of_range")
+		b.byAdmin("POST", path, `{"name":"x","dialouts_per_day":`+bad+`}`).is(422, "validation_failed",
+			"dialouts_per_day out_of_range")
 	}
-	b.byAdmin("POST", path, `{"name":"x","dialouts_per_day":"9"}`).is(422, "validation_failed", "dialouts_per_day wrong_type")
-	for body, want := range map[string]int{`{"name":"x"}`: 0, `{"name":"x","dialouts_per_day":null}`: 0, `{"name":"x","dialouts_per_day":1000000}`: 1000000} {
+	b.byAdmin("POST", path, `{"name":"x","dialouts_per_day":"9"}`).is(422, "validation_failed",
+		"dialouts_per_day wrong_type")
+	for body, want := range map[string]int{`{"name":"x"}`: 0, `{"name":"x","dialouts_per_day":null}`: 0,
+		`{"name":"x","dialouts_per_day":1000000}`: 1000000} {
 		if got := b.byAdmin("POST", path, body).is(201, "").get("dialouts_per_day"); got != float64(want) {
 			t.Errorf("%s: %v", body, got)
 		}
@@ -419,7 +427,8 @@ func TestAKeyHasADailyCapOfDialouts(t *testing.T) {
 	if n := dial(); n != 40 {
 		t.Errorf("placed with a cap of %d", n)
 	}
-	if got := b.byAdmin("PATCH", path+"/"+id, `{"dialouts_per_day":2}`).is(200, "").get("dialouts_per_day"); got != 2.0 || dial() != 2 {
+	if got := b.byAdmin("PATCH", path+"/"+id, `{"dialouts_per_day":2}`).is(200, "").get("dialouts_per_day"); got != 2.0 ||
+		dial() != 2 {
 		t.Errorf("changed to %v", got)
 	}
 	b.byAdmin("PATCH", path+"/"+id, `{"name":"other"}`).is(200, "")
@@ -449,6 +458,7 @@ func TestTextOfAnAddressThatCannotBeStoredIsRefused(t *testing.T) {
 		b.byAdmin("GET", "/api/v1/campaigns/"+bad+"/attempts.csv", "").is(404, "campaign_not_found")
 		b.byAdmin("GET", "/api/v1/campaigns/"+bad+"/runs/1/evidence", "").is(404, "campaign_not_found")
 		b.byAdmin("PATCH", "/api/v1/api-keys/"+bad, `{"is_active":false}`).is(404, "key_not_found")
-		b.byAdmin("POST", "/api/v1/suppressions/imports?reason="+bad, "phone_number\n"+mobile+"\n", "Content-Type", "text/csv").is(422, "validation_failed", "reason invalid_format")
+		b.byAdmin("POST", "/api/v1/suppressions/imports?reason="+bad, "phone_number\n"+mobile+"\n", "Content-Type",
+			"text/csv").is(422, "validation_failed", "reason invalid_format")
 	}
 }

@@ -18,15 +18,19 @@ func TestTheActivityLogShowsStartPauseResumeAndStopUnlessAskedForMore(t *testing
 	b.ports.events = []journal.Event{
 		{Campaign: "cmp_1", Seq: 4, Run: 2, At: testAt, Type: journal.CampaignEdited, Data: journal.Data{Who: who,
 			Changes: []campaign.Change{{Field: "concurrency", From: json.RawMessage("1"), To: json.RawMessage("7")}}}},
-		{Campaign: "cmp_1", Seq: 3, Run: 1, At: testAt, Type: journal.ContactsAdded, Data: journal.Data{Who: who, Count: 12, Import: theImport}},
-		{Campaign: "cmp_1", Seq: 2, Run: 1, At: testAt, Type: journal.CampaignCloned, Data: journal.Data{Who: who, Campaign: "cmp_2"}},
-		{Campaign: "cmp_1", Seq: 1, Run: 1, At: testAt, Type: journal.CampaignStopped, Data: journal.Data{Who: who, Reason: "manually_stopped"}},
+		{Campaign: "cmp_1", Seq: 3, Run: 1, At: testAt, Type: journal.ContactsAdded,
+			Data: journal.Data{Who: who, Count: 12, Import: theImport}},
+		{Campaign: "cmp_1", Seq: 2, Run: 1, At: testAt, Type: journal.CampaignCloned,
+			Data: journal.Data{Who: who, Campaign: "cmp_2"}},
+		{Campaign: "cmp_1", Seq: 1, Run: 1, At: testAt, Type: journal.CampaignStopped,
+			Data: journal.Data{Who: who, Reason: "manually_stopped"}},
 	}
 	a := b.byAdmin("GET", path+"?page=2&page_size=10", "").is(200, "")
 	if p := b.ports.pages[0]; p != (campaign.Page{Number: 2, Size: 10}) {
 		t.Errorf("page %+v", p)
 	}
-	if !slices.Equal(b.ports.kinds[0], []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed, journal.CampaignStopped}) {
+	if !slices.Equal(b.ports.kinds[0], []journal.Type{journal.CampaignStarted, journal.CampaignPaused,
+		journal.CampaignResumed, journal.CampaignStopped}) {
 		t.Errorf("asked for %v", b.ports.kinds[0])
 	}
 	list := a.get("activity").([]any)
@@ -45,7 +49,8 @@ func TestTheActivityLogShowsStartPauseResumeAndStopUnlessAskedForMore(t *testing
 
 	b.byAdmin("GET", path+"?all=true", "").is(200, "")
 	b.byAdmin("GET", path+"?kinds=edit,restart", "").is(200, "")
-	if len(b.ports.kinds[1]) != 0 || !slices.Equal(b.ports.kinds[2], []journal.Type{journal.CampaignEdited, journal.CampaignRestarted}) {
+	if len(b.ports.kinds[1]) != 0 || !slices.Equal(b.ports.kinds[2],
+		[]journal.Type{journal.CampaignEdited, journal.CampaignRestarted}) {
 		t.Errorf("asked for %v", b.ports.kinds[1:])
 	}
 	f := func(query string, want ...string) {
@@ -64,8 +69,10 @@ func TestTheActivityLogShowsStartPauseResumeAndStopUnlessAskedForMore(t *testing
 
 func TestWhatIsConfiguredForAllHasALogOfItsOwn(t *testing.T) {
 	b := newBench(t)
-	b.ports.events = []journal.Event{{At: testAt, Type: "key.changed", Data: journal.Data{Who: &engine.Who{Name: "admin@example.org"}, Reason: "key_1"}}}
-	a := b.do("GET", "/api/v1/activity?kinds=change_key,delete", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
+	b.ports.events = []journal.Event{{At: testAt, Type: "key.changed",
+		Data: journal.Data{Who: &engine.Who{Name: "admin@example.org"}, Reason: "key_1"}}}
+	a := b.do("GET", "/api/v1/activity?kinds=change_key,delete", "", "Authorization",
+		"Bearer "+b.token("usr_view")).is(200, "")
 	if v := a.get("activity").([]any)[0].(map[string]any); v["action"] != "change_key" || v["subject"] != "key_1" {
 		t.Errorf("%s", a.body)
 	}

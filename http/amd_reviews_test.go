@@ -11,30 +11,36 @@ import (
 
 func TestPeopleHearCallsAndSayWhoAnswered(t *testing.T) {
 	b := newBench(t)
-	b.ports.reviews = []engine.AMDReview{{Attempt: theAttempt, Campaign: "cmp_1", Trunk: "main", Country: "DE", Verdict: engine.VerdictMachine,
+	b.ports.reviews = []engine.AMDReview{{Attempt: theAttempt, Campaign: "cmp_1", Trunk: "main", Country: "DE",
+		Verdict:     engine.VerdictMachine,
 		RevisedFrom: engine.VerdictUnknown, Confidence: 0.9, Took: 2400 * time.Millisecond, AnsweredAt: testAt, Audio: true}}
 	const all = "/api/v1/amd/reviews"
 	one := all + "/" + string(theAttempt)
-	a := b.byAdmin("GET", all+"?campaign_id=cmp_1&trunk=main&country=de&verdict=machine&labelled=false&page_size=10", "").is(200, "")
+	a := b.byAdmin("GET", all+"?campaign_id=cmp_1&trunk=main&country=de&verdict=machine&labelled=false&page_size=10",
+		"").is(200, "")
 	first := a.get("reviews").([]any)[0].(map[string]any)
-	if a.get("total") != 1.0 || first["audio_url"] != one+"/audio" || first["label"] != nil || first["revised_from"] != "unknown" || first["took_ms"] != 2400.0 {
+	if a.get("total") != 1.0 || first["audio_url"] != one+"/audio" || first["label"] != nil ||
+		first["revised_from"] != "unknown" || first["took_ms"] != 2400.0 {
 		t.Errorf("%s", a.body)
 	}
 	q := b.ports.reviewed
-	if q.Campaign != "cmp_1" || q.Trunk != "main" || q.Country != "DE" || q.Verdict != "machine" || q.Labelled == nil || *q.Labelled || b.ports.pages[0].Size != 10 {
+	if q.Campaign != "cmp_1" || q.Trunk != "main" || q.Country != "DE" || q.Verdict != "machine" || q.Labelled == nil ||
+		*q.Labelled || b.ports.pages[0].Size != 10 {
 		t.Errorf("asked for %+v", q)
 	}
 	if a := b.byAdmin("GET", one+"/audio", "").is(200, ""); a.header.Get("Content-Type") != wire.ContentWAV ||
 		string(a.body) != "RIFF" {
 		t.Errorf("%s", a.body)
 	}
-	if a := b.byAdmin("PUT", one, `{"label":"screener"}`).is(200, ""); a.get("label") != "screener" || a.get("labelled_by") != "admin@example.org" || a.get("labelled_at") == nil {
+	if a := b.byAdmin("PUT", one, `{"label":"screener"}`).is(200, ""); a.get("label") != "screener" ||
+		a.get("labelled_by") != "admin@example.org" || a.get("labelled_at") == nil {
 		t.Errorf("%s", a.body)
 	}
 	if a := b.byAdmin("PUT", one, `{"label":"none"}`).is(200, ""); a.get("label") != nil || a.get("labelled_by") != nil {
 		t.Errorf("%s", a.body)
 	}
-	if a := b.byAdmin("GET", "/api/v1/amd/export.zip?trunk=main", "").is(200, "").has("Cache-Control", "no-store"); string(a.body) != "PK-export" || a.header.Get("Content-Type") != "application/zip" {
+	if a := b.byAdmin("GET", "/api/v1/amd/export.zip?trunk=main", "").is(200, "").has("Cache-Control",
+		"no-store"); string(a.body) != "PK-export" || a.header.Get("Content-Type") != "application/zip" {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -62,7 +68,8 @@ func TestTheConfusionOfVerdictsIsSummedByTrunkAndCountry(t *testing.T) {
 	a := b.byAdmin("GET", "/api/v1/amd/confusion", "").is(200, "")
 	sums := a.get("sums").([]any)
 	first := sums[0].(map[string]any)
-	if len(a.get("cells").([]any)) != 4 || len(sums) != 2 || first["labelled"] != 95.0 || first["right"] != 90.0 || first["humans"] != 92.0 ||
+	if len(a.get("cells").([]any)) != 4 || len(sums) != 2 || first["labelled"] != 95.0 || first["right"] != 90.0 ||
+		first["humans"] != 92.0 ||
 		first["humans_taken_off"] != 2.0 || first["machines"] != 3.0 || first["machines_to_bot"] != 3.0 {
 		t.Errorf("%s", a.body)
 	}
@@ -76,7 +83,8 @@ func TestAMessageForMachinesIsKeptHeardAndDeleted(t *testing.T) {
 	}
 	a := wav(all+"?name=Reminder", "RIFF....", wire.ContentWAV).is(201, "")
 	at := all + "/" + a.get("id").(string)
-	if a.get("name") != "Reminder" || a.get("duration_s") != 1.5 || a.get("audio_url") != at+"/audio" || a.get("created_by") != "admin@example.org" {
+	if a.get("name") != "Reminder" || a.get("duration_s") != 1.5 || a.get("audio_url") != at+"/audio" ||
+		a.get("created_by") != "admin@example.org" {
 		t.Errorf("%s", a.body)
 	}
 	wav(all+"?name=x", "MP3", wire.ContentWAV).is(422, "invalid_audio")

@@ -18,12 +18,13 @@ func TestEachItemOfABatchIsJudgedByItself(t *testing.T) {
 	b := newBench(t)
 	long := `{"mobile":"+4915112345671","metadata":{"x":"` + strings.Repeat("y", 17<<10) + `"}}`
 	bad := `{"mobile":"x","a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`
-	body := batchBody(`{"mobile":"`+mobile+`","metadata":{"name":"Ada","age":36}}`, `{"mobile":"0151 1"}`, `7`, `{"metadata":{}}`, `{"mobile":"+4915112345679"}`, long, bad,
+	body := batchBody(`{"mobile":"`+mobile+`","metadata":{"name":"Ada","age":36}}`, `{"mobile":"0151 1"}`, `7`,
+		`{"metadata":{}}`, `{"mobile":"+4915112345679"}`, long, bad,
 		`{"mobile":"+4366412345678"}`, `{"mobile":"`+mobile+`"}`)
 	a := b.byKey("POST", batchPath, body).is(200, "")
 	want := []string{"added", "invalid", "invalid", "invalid", "added", "invalid", "invalid", "invalid", "added"}
-	problems := []string{"", "validation_failed mobile", "validation_failed", "validation_failed mobile", "", "validation_failed metadata", "validation_failed mobile",
-		"destination_not_allowed", ""}
+	problems := []string{"", "validation_failed mobile", "validation_failed", "validation_failed mobile", "",
+		"validation_failed metadata", "validation_failed mobile", "destination_not_allowed", ""}
 	results := a.get("results").([]any)
 	for i, r := range results {
 		m := r.(map[string]any)
@@ -49,7 +50,8 @@ func TestEachItemOfABatchIsJudgedByItself(t *testing.T) {
 	for _, c := range got.Contacts {
 		numbers = append(numbers, c.Number)
 	}
-	if got.Campaign != "cmp_1" || got.Source != "api" || !slices.Equal(numbers, []engine.PhoneNumber{mobile, "+4915112345679", mobile}) ||
+	if got.Campaign != "cmp_1" || got.Source != "api" ||
+		!slices.Equal(numbers, []engine.PhoneNumber{mobile, "+4915112345679", mobile}) ||
 		got.Contacts[0].Variables["age"] != "36" || got.Idempotency.Present() || got.Who.Name != "crm" {
 		t.Errorf("%+v", got)
 	}
@@ -84,7 +86,8 @@ func TestARepeatedBatchIsAnsweredTheSameAndAddsNothing(t *testing.T) {
 	body := batchBody(`{"mobile":"`+mobile+`"}`, "7")
 	first := b.byKey("POST", batchPath, body, "Idempotency-Key", "one").is(200, "")
 	again := b.byKey("POST", batchPath, body, "Idempotency-Key", "one").is(200, "")
-	if string(first.body) != string(again.body) || again.header.Get("Idempotent-Replayed") != "true" || len(b.ports.batches) != 1 {
+	if string(first.body) != string(again.body) || again.header.Get("Idempotent-Replayed") != "true" ||
+		len(b.ports.batches) != 1 {
 		t.Errorf("%s, then %s; %d batches", first.body, again.body, len(b.ports.batches))
 	}
 	b.byKey("POST", batchPath, batchBody("8"), "Idempotency-Key", "one").is(422, "idempotency_mismatch")
@@ -104,7 +107,8 @@ func TestABatchMayHaveTwentyMebibytes(t *testing.T) {
 	}
 	if body := batchBody(items...); len(body) > 20<<20 {
 		t.Fatal(len(body))
-	} else if a := b.byKey("POST", batchPath, body).is(200, ""); a.get("added") != 1000.0 || len(b.ports.batches[0].Contacts) != 1000 {
+	} else if a := b.byKey("POST", batchPath, body).is(200, ""); a.get("added") != 1000.0 ||
+		len(b.ports.batches[0].Contacts) != 1000 {
 		t.Errorf("%v added", a.get("added"))
 	}
 	b.byKey("POST", batchPath, batchBody(`"`+strings.Repeat("y", 20<<20)+`"`)).is(413, "body_too_large")

@@ -18,7 +18,8 @@ func TestCallsAreListedByCursor(t *testing.T) {
 	a := b.byKey("GET", path, "").is(200, "")
 	list, _ := a.get("calls").([]any)
 	first, _ := list[0].(map[string]any)
-	if len(list) != 1 || first["call_id"] != string(theCall) || first["to_number"] != mobile || a.get("next_cursor") != cursor {
+	if len(list) != 1 || first["call_id"] != string(theCall) || first["to_number"] != mobile ||
+		a.get("next_cursor") != cursor {
 		t.Errorf("%s", a.body)
 	}
 	if got := b.ports.asked[0]; got != (attempt.Query{Limit: wire.DefaultPageSize}) {
@@ -32,19 +33,23 @@ func TestCallsAreListedByCursor(t *testing.T) {
 		t.Errorf("the end is null: %s", a.body)
 	}
 	got := b.ports.asked[1]
-	if !got.From.Equal(time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)) || !got.Until.Equal(time.Date(2030, 3, 2, 0, 0, 0, 0, time.UTC)) {
+	if !got.From.Equal(time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)) ||
+		!got.Until.Equal(time.Date(2030, 3, 2, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("from %v to %v", got.From, got.Until)
 	}
 	got.From, got.Until = time.Time{}, time.Time{}
-	if got != (attempt.Query{Campaign: "cmp_1", Contact: "c1", To: mobile, Trunk: "t1", State: attempt.Ended, Outcome: engine.OutcomeBusy,
-		Before: engine.AttemptID(cursor), Limit: 200}) {
+	if got != (attempt.Query{Campaign: "cmp_1", Contact: "c1", To: mobile, Trunk: "t1", State: attempt.Ended,
+		Outcome: engine.OutcomeBusy,
+		Before:  engine.AttemptID(cursor), Limit: 200}) {
 		t.Errorf("asked %+v", got)
 	}
 
 	b.byAdmin("GET", path+"?campaign_id=%2F&number=x&trunk=%20&state=x&outcome=x&from=yesterday&to=2030-03-02T00:00:00&page_size=201&cursor=x&page=2", "").
-		is(422, "validation_failed", "campaign_id invalid_format", "number invalid_number", "trunk invalid_format", "state unknown_value", "outcome unknown_value",
-			"from invalid_format", "to invalid_format", "page_size out_of_range", "cursor invalid_format", "page unknown_field")
-	b.byAdmin("GET", path+"?from=2030-03-02T00:00:00Z&to=2030-03-01T00:00:00Z", "").is(422, "validation_failed", "to out_of_range")
+		is(422, "validation_failed", "campaign_id invalid_format", "number invalid_number", "trunk invalid_format",
+			"state unknown_value", "outcome unknown_value", "from invalid_format", "to invalid_format", "page_size out_of_range",
+			"cursor invalid_format", "page unknown_field")
+	b.byAdmin("GET", path+"?from=2030-03-02T00:00:00Z&to=2030-03-01T00:00:00Z", "").is(422, "validation_failed",
+		"to out_of_range")
 
 	// A key bound to campaigns sees theirs.
 	bound := b.addKey(func(k *engine.APIKey) { k.Scopes, k.Campaigns = []string{"read"}, []engine.CampaignID{"cmp_1"} })

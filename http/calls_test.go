@@ -53,7 +53,8 @@ func TestStateAndOutcomeOfACall(t *testing.T) {
 	if a.get("talk_s") != 90.0 || a.get("disposition") != "sold" || a.get("sip_code") != nil || a.get("result") == nil {
 		t.Errorf("%s", a.body)
 	}
-	if q, _ := a.get("quality").(map[string]any); q["codec"] != "PCMA" || q["packets_lost"] != 2.0 || q["jitter_ms"] != 1.3 || q["mos"] != 4.1 ||
+	if q, _ := a.get("quality").(map[string]any); q["codec"] != "PCMA" || q["packets_lost"] != 2.0 ||
+		q["jitter_ms"] != 1.3 || q["mos"] != 4.1 ||
 		q["far_mos"] != 3.9 ||
 		q["far_packets_lost"] != 0.0 ||
 		q["round_trip_ms"] != 80.0 {
@@ -105,7 +106,8 @@ func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 		"variables":{"n":1},"do_not_call":true,"transcript_url":"https://example.org/t","recording_url":"http://example.org/r"}`
 	b.do("POST", path, body, "Authorization", "Bearer call-token").is(200, "")
 	got := b.ports.results[0]
-	if got.Call != theCall || got.Result.Disposition != "sold" || !got.Result.DoNotCall || got.Result.Variables["n"] != "1" ||
+	if got.Call != theCall || got.Result.Disposition != "sold" || !got.Result.DoNotCall ||
+		got.Result.Variables["n"] != "1" ||
 		!got.Result.Callback.Requested ||
 		got.Result.Callback.At.UTC().Hour() != 8 ||
 		!got.Result.ReceivedAt.Equal(testAt) {
@@ -249,7 +251,8 @@ func TestBotsHangUpByTheirRoute(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	}
-	for _, auth := range []string{basic(theAccount, "x"), basic("ACx", "bot-secret"), "Bearer x", "Basic !", basic(theAccount, "")} {
+	for _, auth := range []string{basic(theAccount, "x"), basic("ACx", "bot-secret"), "Bearer x", "Basic !",
+		basic(theAccount, "")} {
 		bad(post(path, auth, "Status=completed"), 401, 20003)
 	}
 	other := strings.Replace(path, theAccount, "AC"+strings.Repeat("1", 32), 1)

@@ -20,19 +20,23 @@ func TestTheSeriesOfARunIsAskedForInTimeAndPoints(t *testing.T) {
 		asked = q
 		s := campaign.NewSeries(testAt, testAt.Add(10*time.Second), 2)
 		s.Run = 2
-		s.Points[0] = campaign.SeriesPoint{Dials: 3, Decided: 2, Answered: 1, LiveAnswers: 1, Abandoned: 1, Ringing: 1.23456, Connected: 0.5}
+		s.Points[0] = campaign.SeriesPoint{Dials: 3, Decided: 2, Answered: 1, LiveAnswers: 1, Abandoned: 1, Ringing: 1.23456,
+			Connected: 0.5}
 		return s, nil
 	}
 	a := b.byKey("GET", "/api/v1/campaigns/cmp_1/series?run=2&from=2030-03-01T13:00:00%2B01:00&to=2030-03-01T12:00:10Z&points=2", "").is(200, "")
-	if asked.Campaign != "cmp_1" || asked.Run != 2 || !asked.From.Equal(testAt) || !asked.Until.Equal(testAt.Add(10*time.Second)) || asked.Points != 2 || !asked.Now.Equal(testAt) {
+	if asked.Campaign != "cmp_1" || asked.Run != 2 || !asked.From.Equal(testAt) ||
+		!asked.Until.Equal(testAt.Add(10*time.Second)) || asked.Points != 2 || !asked.Now.Equal(testAt) {
 		t.Errorf("asked for %+v", asked)
 	}
-	for name, want := range map[string]float64{"dials": 3, "decided": 2, "answered": 1, "live_answers": 1, "abandoned": 1, "ringing": 1.235, "connected": 0.5} {
+	for name, want := range map[string]float64{"dials": 3, "decided": 2, "answered": 1, "live_answers": 1, "abandoned": 1,
+		"ringing": 1.235, "connected": 0.5} {
 		if list := a.get(name).([]any); len(list) != 2 || list[0] != want || list[1] != 0.0 {
 			t.Errorf("%s %v", name, list)
 		}
 	}
-	if a.get("step_s") != 5.0 || a.get("run") != 2.0 || a.get("from") != "2030-03-01T12:00:00Z" || a.get("to") != "2030-03-01T12:00:10Z" {
+	if a.get("step_s") != 5.0 || a.get("run") != 2.0 || a.get("from") != "2030-03-01T12:00:00Z" ||
+		a.get("to") != "2030-03-01T12:00:10Z" {
 		t.Errorf("%s", a.body)
 	}
 	b.byKey("GET", "/api/v1/campaigns/cmp_1/series", "").is(200, "")
@@ -41,7 +45,8 @@ func TestTheSeriesOfARunIsAskedForInTimeAndPoints(t *testing.T) {
 	}
 	for query, field := range map[string]string{
 		"run=0": "run out_of_range", "run=x": "run out_of_range", "points=0": "points out_of_range", "points=501": "points out_of_range",
-		"from=yesterday": "from invalid_format", "from=0001-01-01T00:00:00Z": "from out_of_range", "to=9999-01-01T00:00:00Z": "to out_of_range",
+		"from=yesterday": "from invalid_format", "from=0001-01-01T00:00:00Z": "from out_of_range",
+		"to=9999-01-01T00:00:00Z":                           "to out_of_range",
 		"from=2030-03-01T12:00:00Z&to=2030-03-01T11:59:59Z": "to out_of_range", "colour=red": "colour unknown_field",
 	} {
 		b.byKey("GET", "/api/v1/campaigns/cmp_1/series?"+query, "").is(422, "validation_failed", field)
@@ -107,7 +112,8 @@ func TestABreakdownTellsCausesNumbersAndTheTimeToTheFirstSound(t *testing.T) {
 	}
 	a := b.byKey("GET", "/api/v1/campaigns/cmp_1/breakdown?run=2", "").is(200, "")
 	cause := a.get("sip_causes").([]any)[0].(map[string]any)
-	if cause["sip_code"] != 486.0 || cause["sip_reason"] != "Busy Here" || cause["outcome"] != "busy" || cause["count"] != 10.0 || cause["share"] != 0.25 {
+	if cause["sip_code"] != 486.0 || cause["sip_reason"] != "Busy Here" || cause["outcome"] != "busy" ||
+		cause["count"] != 10.0 || cause["share"] != 0.25 {
 		t.Errorf("cause %v", cause)
 	}
 	numbers := a.get("numbers").([]any)

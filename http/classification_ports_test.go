@@ -18,7 +18,8 @@ func (p *ports) Voicemails(context.Context) ([]engine.Voicemail, error) {
 	return slices.Clone(p.voicemails), p.fail
 }
 
-func (p *ports) AddVoicemail(_ context.Context, id engine.VoicemailID, name string, wav []byte, who engine.Who) (engine.Voicemail, error) {
+func (p *ports) AddVoicemail(_ context.Context, id engine.VoicemailID, name string, wav []byte,
+	who engine.Who) (engine.Voicemail, error) {
 	defer p.lock()()
 	if len(wav) < 4 || string(wav[:4]) != "RIFF" {
 		return engine.Voicemail{}, engine.Invalid("invalid_audio", "The message cannot be used.")
@@ -46,7 +47,8 @@ func (p *ports) DeleteVoicemail(_ context.Context, id engine.VoicemailID, _ engi
 	return p.fail
 }
 
-func (p *ports) AMDReviews(_ context.Context, q engine.AMDReviewQuery, page campaign.Page) (list []engine.AMDReview, total int, err error) {
+func (p *ports) AMDReviews(_ context.Context, q engine.AMDReviewQuery, page campaign.Page) (list []engine.AMDReview,
+	total int, err error) {
 	defer p.lock()()
 	p.pages, p.reviewed = append(p.pages, page), q
 	return slices.Clone(p.reviews), len(p.reviews), p.fail

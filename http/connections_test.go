@@ -103,7 +103,8 @@ func TestAConnectionWhoseRequestIsHandledMakesNoRoom(t *testing.T) {
 		return campaign.TriggerReply{Status: "queued", ContactID: "c", CampaignID: c.Campaign}, nil
 	}
 	body := triggerBody("")
-	ask := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", triggerPath, b.key, len(body), body)
+	ask := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s", triggerPath, b.key, len(body), body)
 	one, two := knock(t, address, ask), knock(t, address, ask)
 	<-entered
 	<-entered

@@ -89,14 +89,16 @@ func TestTheBareAddressLeadsToTheCampaigns(t *testing.T) {
 
 func TestEveryAddressBelowDashboardIsThePage(t *testing.T) {
 	b := consoleBench(t, someConsole(t))
-	for _, path := range []string{"/dashboard", "/dashboard/campaigns", "/dashboard/campaigns/cmp_1", "/dashboard/a/b.js"} {
+	for _, path := range []string{"/dashboard", "/dashboard/campaigns", "/dashboard/campaigns/cmp_1",
+		"/dashboard/a/b.js"} {
 		a := b.page("GET", path).is(200, "").has("Content-Type", "text/html; charset=utf-8").has("Cache-Control", "no-store").
 			has("X-Content-Type-Options", "nosniff").has("Referrer-Policy", "same-origin").has("X-Frame-Options", "DENY")
 		if !strings.Contains(string(a.body), "<title>Dialler</title>") {
 			t.Errorf("%s: %s", path, a.body)
 		}
 		policy := a.header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'self'", "script-src 'self';", "frame-ancestors 'none'", "img-src 'self' data:", "object-src 'none'"} {
+		for _, want := range []string{"default-src 'self'", "script-src 'self';", "frame-ancestors 'none'",
+			"img-src 'self' data:", "object-src 'none'"} {
 			if !strings.Contains(policy, want) {
 				t.Errorf("%s: the policy %q does not say %s", path, policy, want)
 			}
@@ -118,7 +120,8 @@ func TestAssetsAreKeptForeverWhenTheirNameNamesTheirContent(t *testing.T) {
 	if string(a.body) != consoleScript {
 		t.Errorf("%s", a.body)
 	}
-	b.page("GET", "/assets/style.css").is(200, "").has("Content-Type", "text/css; charset=utf-8").has("Cache-Control", "no-cache")
+	b.page("GET", "/assets/style.css").is(200, "").has("Content-Type", "text/css; charset=utf-8").has("Cache-Control",
+		"no-cache")
 	b.page("HEAD", "/assets/style.css").is(200, "")
 }
 
@@ -164,7 +167,8 @@ func TestAnAssetThatABrowserHasIsNotSentAgain(t *testing.T) {
 
 func TestWhatTheConsoleDoesNotHaveIsAProblem(t *testing.T) {
 	b := consoleBench(t, someConsole(t))
-	for _, path := range []string{"/assets/", "/assets/none.js", "/assets/../index.html", "/assets/%2e%2e/index.html", "/assets/a/b", "/index.html", "/dashboards"} {
+	for _, path := range []string{"/assets/", "/assets/none.js", "/assets/../index.html", "/assets/%2e%2e/index.html",
+		"/assets/a/b", "/index.html", "/dashboards"} {
 		b.page("GET", path).is(404, "route_not_found")
 	}
 	b.page("POST", "/dashboard/campaigns").is(405, "method_not_allowed").has("Allow", "GET, HEAD")
@@ -173,7 +177,8 @@ func TestWhatTheConsoleDoesNotHaveIsAProblem(t *testing.T) {
 func TestABinaryWithoutTheConsoleSaysSo(t *testing.T) {
 	b := consoleBench(t, fstest.MapFS{".gitignore": {}})
 	b.page("GET", "/").is(302, "")
-	a := b.page("GET", "/dashboard/campaigns").is(501, "").has("Content-Type", "text/html; charset=utf-8").has("Cache-Control", "no-store")
+	a := b.page("GET", "/dashboard/campaigns").is(501, "").has("Content-Type",
+		"text/html; charset=utf-8").has("Cache-Control", "no-store")
 	if !strings.Contains(string(a.body), "make build") {
 		t.Errorf("it does not say what to do: %s", a.body)
 	}

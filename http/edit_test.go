@@ -12,7 +12,8 @@ const campaignPath = "/api/v1/campaigns/cmp_1"
 
 func TestAnEditIsAMergePatchOfTheSettings(t *testing.T) {
 	b := newBench(t)
-	b.byAdmin("PATCH", campaignPath, `{"version":7,"concurrency":9,"window":{"end":"20:00","days":["Sat"]},"abandon_cap_pct":2.5}`).is(200, "")
+	b.byAdmin("PATCH", campaignPath,
+		`{"version":7,"concurrency":9,"window":{"end":"20:00","days":["Sat"]},"abandon_cap_pct":2.5}`).is(200, "")
 	got := b.ports.acts[0]
 	s := got.Settings
 	if got.Action != campaign.ActionEdit || got.Version != 7 || got.Who.User != "usr_admin" || got.Who.From == "" {
@@ -22,13 +23,15 @@ func TestAnEditIsAMergePatchOfTheSettings(t *testing.T) {
 		t.Errorf("patched %+v", s)
 	}
 	was := detail("cmp_1", campaign.Settings{Name: "n", Bot: "bot_1", Concurrency: 2}, campaign.Running).Campaign.Settings
-	s.Concurrency, s.AbandonCapPPM, s.Window.End, s.Window.Days = was.Concurrency, was.AbandonCapPPM, was.Window.End, was.Window.Days
+	s.Concurrency, s.AbandonCapPPM, s.Window.End, s.Window.Days =
+		was.Concurrency, was.AbandonCapPPM, was.Window.End, was.Window.Days
 	if left := campaign.Changes(&was, s); len(left) != 0 {
 		t.Errorf("what was not sent changed: %s", left)
 	}
 
 	b.ports.onDetail = nil
-	b.byAdmin("PATCH", campaignPath, `{"config_url":null}`, "If-Match", `"3"`, "Content-Type", "application/merge-patch+json").is(200, "")
+	b.byAdmin("PATCH", campaignPath, `{"config_url":null}`, "If-Match", `"3"`, "Content-Type",
+		"application/merge-patch+json").is(200, "")
 	if got := b.ports.acts[1]; got.Version != 3 || got.Settings.ConfigURL != "" {
 		t.Errorf("command %+v", got)
 	}
@@ -84,7 +87,8 @@ func TestAVersionConflictShowsWhatHoldsNow(t *testing.T) {
 // with a version and a valid form.
 func FuzzEdit(f *testing.F) {
 	b := newBench(f)
-	for _, s := range []string{`{"version":7,"concurrency":9,"window":{"end":"20:00","days":["Sat"]}}`, `{"version":1,"window":null}`, `{"version":1,"a":{"b":{}}}`,
+	for _, s := range []string{`{"version":7,"concurrency":9,"window":{"end":"20:00","days":["Sat"]}}`,
+		`{"version":1,"window":null}`, `{"version":1,"a":{"b":{}}}`,
 		`{"version":1,"retry_on_system":["busy"],"config_url":null}`, `{"version":1e3}`, `[]`, `{`, `null`} {
 		f.Add(s)
 	}

@@ -51,7 +51,8 @@ func TestOnlySoManyRecordsAreMadeAtATime(t *testing.T) {
 	// An archive that cannot be made sends no response body, and releases its place.
 	b.ports.fail = errors.New("disk full")
 	c := b.connect()
-	if _, err := io.WriteString(c, "GET /api/v1/campaigns/cmp_1/runs/1/evidence HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+b.admin+"\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c, "GET /api/v1/campaigns/cmp_1/runs/1/evidence HTTP/1.1\r\nHost: x\r\nAuthorization: "+
+		"Bearer "+b.admin+"\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(c); err != nil || len(got) > 0 {

@@ -41,11 +41,13 @@ func TestExcludeRefusesBodiesThatFailValidation(t *testing.T) {
 	}
 	f(`{}`, "campaign_id required", "mobile required", "match required")
 	f(`{"campaign_id":"cmp_1"}`, "mobile required", "match required")
-	f(`{"campaign_id":"cmp_1","mobile":"`+mobile+`","match":{"a":"b"}}`, "mobile mutually_exclusive", "match mutually_exclusive")
+	f(`{"campaign_id":"cmp_1","mobile":"`+mobile+`","match":{"a":"b"}}`, "mobile mutually_exclusive",
+		"match mutually_exclusive")
 	f(`{"campaign_id":"cmp_1","match":{}}`, "match out_of_range")
 	f(`{"campaign_id":"cmp_1","match":[]}`, "match out_of_range")
 	f(`{"campaign_id":"cmp_1","match":{"a":"1","b":"2","c":"3"}}`, "match out_of_range")
-	f(`{"campaign_id":"cmp_1","match":[{"key":"a","value":"1"},{"key":"b","value":"1"},{"key":"c","value":"1"}]}`, "match out_of_range")
+	f(`{"campaign_id":"cmp_1","match":[{"key":"a","value":"1"},{"key":"b","value":"1"},{"key":"c","value":"1"}]}`,
+		"match out_of_range")
 	f(`{"campaign_id":"cmp_1","match":"a"}`, "match wrong_type")
 	f(`{"campaign_id":"cmp_1","match":7}`, "match wrong_type")
 	f(`{"campaign_id":"cmp_1","match":["a"]}`, "match[0] wrong_type")

@@ -16,19 +16,23 @@ func TestACampaignShowsItsPassesAndWithDetectionOnItsCallbacks(t *testing.T) {
 	at, rate, delay := testAt, 0.25, 12.5
 	d := detail("cmp_1", campaign.Settings{Name: "n", CallbackDetection: true}, campaign.Running)
 	d.Counters.Passes = []campaign.Pass{
-		{Number: 1, Eligible: 10, Attempted: 8, Connected: 2, ConnectedRate: &rate, FirstDialAt: &at, LastDialAt: &at, Running: true},
+		{Number: 1, Eligible: 10, Attempted: 8, Connected: 2, ConnectedRate: &rate, FirstDialAt: &at, LastDialAt: &at,
+			Running: true},
 		{Number: 2, Eligible: 1},
 	}
-	d.Counters.Callbacks = campaign.Callbacks{Requested: 3, Pending: 1, Completed: 1, Cancelled: 1, MeanDelaySeconds: &delay}
+	d.Counters.Callbacks = campaign.Callbacks{Requested: 3, Pending: 1, Completed: 1, Cancelled: 1,
+		MeanDelaySeconds: &delay}
 	b.ports.onDetail = func(context.Context, engine.CampaignID) (campaign.Detail, error) { return d, nil }
 	a := b.byAdmin("GET", "/api/v1/campaigns/cmp_1", "").is(200, "")
 	passes := a.get("passes").([]any)
 	first, second := passes[0].(map[string]any), passes[1].(map[string]any)
-	if first["pass"] != 1.0 || first["eligible"] != 10.0 || first["attempted"] != 8.0 || first["connected_rate"] != 0.25 || first["running"] != true ||
+	if first["pass"] != 1.0 || first["eligible"] != 10.0 || first["attempted"] != 8.0 || first["connected_rate"] != 0.25 ||
+		first["running"] != true ||
 		second["connected_rate"] != nil || second["first_dial_at"] != nil {
 		t.Errorf("passes %v", passes)
 	}
-	if c := a.get("callbacks").(map[string]any); c["requested"] != 3.0 || c["pending"] != 1.0 || c["completed"] != 1.0 || c["mean_delay_s"] != 12.5 {
+	if c := a.get("callbacks").(map[string]any); c["requested"] != 3.0 || c["pending"] != 1.0 || c["completed"] != 1.0 ||
+		c["mean_delay_s"] != 12.5 {
 		t.Errorf("callbacks %v", c)
 	}
 	d.Campaign.Settings.CallbackDetection = false
@@ -55,7 +59,8 @@ func TestALiveCampaignShowsItsAbandonLedgersAndTheRollingRates(t *testing.T) {
 	live := a.get("live").(map[string]any)
 	run, month := live["ledgers"].([]any)[0].(map[string]any), live["ledgers"].([]any)[2].(map[string]any)
 	// ⌊(0.03·200 − 2 − 0.02·10) / 0.97⌋
-	if run["period"] != "run" || run["until"] != nil || run["live_answers"] != 200.0 || run["abandoned"] != 2.0 || run["capacity_loss"] != 1.0 ||
+	if run["period"] != "run" || run["until"] != nil || run["live_answers"] != 200.0 || run["abandoned"] != 2.0 ||
+		run["capacity_loss"] != 1.0 ||
 		run["machines"] != 10.0 || run["abandon_rate"] != 0.01 || run["credit"] != 3.0 {
 		t.Errorf("run %v", run)
 	}
@@ -92,7 +97,8 @@ func TestAFinishedCampaignShowsItsTotals(t *testing.T) {
 	d.Counters.Connected, d.Counters.ConnectedCalls, d.Counters.Attempts = 10, 12, 360
 	b.ports.onDetail = func(context.Context, engine.CampaignID) (campaign.Detail, error) { return d, nil }
 	totals := b.byAdmin("GET", "/api/v1/campaigns/cmp_1", "").is(200, "").get("totals").(map[string]any)
-	if totals["total_connected"] != 10.0 || totals["dialling_s"] != 3600.0 || totals["dials_per_s"] != 0.1 || totals["connected_per_h"] != 12.0 || totals["calls_per_min"] != 6.0 {
+	if totals["total_connected"] != 10.0 || totals["dialling_s"] != 3600.0 || totals["dials_per_s"] != 0.1 ||
+		totals["connected_per_h"] != 12.0 || totals["calls_per_min"] != 6.0 {
 		t.Errorf("%v", totals)
 	}
 	d.Campaign.State = campaign.Running

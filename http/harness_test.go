@@ -30,7 +30,8 @@ import (
 var cheapHash = func() string {
 	salt, enc := make([]byte, 16), base64.RawStdEncoding
 	hash := argon2.IDKey([]byte(password), salt, 1, 8, 1, 32)
-	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, enc.EncodeToString(salt), enc.EncodeToString(hash))
+	return fmt.Sprintf("$argon2id$v=%d$m=8,t=1,p=1$%s$%s", argon2.Version, enc.EncodeToString(salt),
+		enc.EncodeToString(hash))
 }()
 
 // bench is a served API over fake ports, and a client that checks every response against
@@ -106,7 +107,8 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	}
 	s, err := New(cfg, Deps{
 		Campaigns: b.ports, Imports: b.ports, Evidence: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports, Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports,
-		Bots: b.ports, Trunks: b.ports, Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports, Recordings: b.ports, Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports,
+		Bots: b.ports, Trunks: b.ports, Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports,
+		Recordings: b.ports, Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,8 @@ func TestARepeatedRequestIsAnsweredWithTheFirstAnswer(t *testing.T) {
 			t.Errorf("%s: %d %s, then %d %s", c.path, first.status, first.body, again.status, again.body)
 		}
 		if first.header.Get("Idempotent-Replayed") != "" || again.header.Get("Idempotent-Replayed") != "true" {
-			t.Errorf("%s: replayed %q, %q", c.path, first.header.Get("Idempotent-Replayed"), again.header.Get("Idempotent-Replayed"))
+			t.Errorf("%s: replayed %q, %q", c.path, first.header.Get("Idempotent-Replayed"),
+				again.header.Get("Idempotent-Replayed"))
 		}
 		b.byKey("POST", c.path, c.body+" ", "Idempotency-Key", "key 1").is(422, "idempotency_mismatch")
 		if a := b.byKey("POST", c.path, c.body, "Idempotency-Key", "key 2"); a.header.Get("Idempotent-Replayed") != "" {
@@ -43,7 +44,8 @@ func TestARepeatedRequestIsAnsweredWithTheFirstAnswer(t *testing.T) {
 	}
 	// The same key of another sender is a different key.
 	other := b.addKey(func(*engine.APIKey) {})
-	if a := b.do("POST", triggerPath, triggerBody(""), "X-API-Key", other, "Idempotency-Key", "key 1").is(200, ""); a.header.Get("Idempotent-Replayed") != "" {
+	if a := b.do("POST", triggerPath, triggerBody(""), "X-API-Key", other, "Idempotency-Key", "key 1").is(200,
+		""); a.header.Get("Idempotent-Replayed") != "" {
 		t.Error("replayed to another sender")
 	}
 }
@@ -59,7 +61,8 @@ func TestRefusalsAreReplayedAndServerErrorsAreNot(t *testing.T) {
 		if first.status != status {
 			t.Errorf("%s: first %d", key, first.status)
 		}
-		if kept && (again.status != status || again.header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(first.body, again.body)) {
+		if kept && (again.status != status || again.header.Get("Idempotent-Replayed") != "true" ||
+			!bytes.Equal(first.body, again.body)) {
 			t.Errorf("%s: again %d %s", key, again.status, again.body)
 		}
 		if !kept && again.status != 200 {
@@ -127,7 +130,8 @@ func TestAnotherNodeThatWasFasterIsReplayed(t *testing.T) {
 func TestWithoutRepliesNothingIsCarriedOut(t *testing.T) {
 	b := newBench(t)
 	b.ports.findFail = engine.Unavailable("database", "Away.", 0)
-	b.byKey("POST", excludePath, `{"campaign_id":"cmp_1","mobile":"`+mobile+`"}`, "Idempotency-Key", "k").is(503, "database")
+	b.byKey("POST", excludePath, `{"campaign_id":"cmp_1","mobile":"`+mobile+`"}`, "Idempotency-Key", "k").is(503,
+		"database")
 	if len(b.ports.excludes) != 0 {
 		t.Error("carried out")
 	}
@@ -154,5 +158,6 @@ func TestAPanicReleasesTheClaim(t *testing.T) {
 func TestAnIdempotencyKeyOfAnotherSyntaxIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "").is(422, "idempotency_key_invalid")
-	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "a", "Idempotency-Key", "b").is(422, "idempotency_key_invalid")
+	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "a", "Idempotency-Key", "b").is(422,
+		"idempotency_key_invalid")
 }

@@ -25,7 +25,8 @@ func TestAFileIsStreamedToTheCampaign(t *testing.T) {
 		a := b.byAdmin("POST", path, csvFile, "Content-Type", contentType).is(status, "")
 		got := b.ports.imports[len(b.ports.imports)-1]
 		want.Campaign, want.Who = "cmp_1", got.cmd.Who
-		if !reflect.DeepEqual(got.cmd, want) || got.text != csvFile || got.err != nil || got.cmd.Who.Name != "admin@example.org" {
+		if !reflect.DeepEqual(got.cmd, want) || got.text != csvFile || got.err != nil ||
+			got.cmd.Who.Name != "admin@example.org" {
 			t.Errorf("%s: %+v", path, got)
 		}
 		if at := a.header.Get("Location"); at != importsPath+"/"+string(theImport) {
@@ -38,18 +39,22 @@ func TestAFileIsStreamedToTheCampaign(t *testing.T) {
 	wait := campaign.ImportContacts{Wait: true}
 	f(importsPath, "text/csv", 201, wait)
 	f(importsPath, "Text/CSV; header=present; charset=\"UTF-8\"", 201, wait)
-	f(importsPath+"?wait=true&filename=autumn.csv", "text/csv", 201, campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
-	f(importsPath+"?filename=C%3A%5Clists%5Cautumn.csv", "text/csv;charset=us-ascii", 201, campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
+	f(importsPath+"?wait=true&filename=autumn.csv", "text/csv", 201,
+		campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
+	f(importsPath+"?filename=C%3A%5Clists%5Cautumn.csv", "text/csv;charset=us-ascii", 201,
+		campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
 	f(importsPath+"?wait=false&filename=%C3%BCber.csv", "text/csv", 202, campaign.ImportContacts{Filename: "über.csv"})
-	f(importsPath+"?dry_run=true&mapping=%7B%22Mobile%20no%22%3A%22phone_number%22%2C%22%C3%BC%22%3A%22%22%7D", "text/csv", 201,
-		campaign.ImportContacts{Wait: true, DryRun: true, Mapping: map[string]string{"Mobile no": "phone_number", "ü": ""}})
+	f(importsPath+"?dry_run=true&mapping=%7B%22Mobile%20no%22%3A%22phone_number%22%2C%22%C3%BC%22%3A%22%22%7D", "text/csv",
+		201, campaign.ImportContacts{Wait: true, DryRun: true, Mapping: map[string]string{"Mobile no": "phone_number",
+			"ü": ""}})
 }
 
 func TestImportsAndTheirRejectedRowsAreListed(t *testing.T) {
 	b := newBench(t)
 	view := []string{"Authorization", "Bearer " + b.token("usr_view")}
 	a := b.do("GET", importsPath+"?page=2&page_size=20", "", view...).is(200, "")
-	if a.get("total") != 2.0 || len(a.get("imports").([]any)) != 2 || b.ports.pages[0] != (campaign.Page{Number: 2, Size: 20}) {
+	if a.get("total") != 2.0 || len(a.get("imports").([]any)) != 2 ||
+		b.ports.pages[0] != (campaign.Page{Number: 2, Size: 20}) {
 		t.Errorf("%s, %+v", a.body, b.ports.pages)
 	}
 	b.do("GET", importsPath+"?status=active", "", view...).is(422, "validation_failed", "status unknown_field")
@@ -88,11 +93,13 @@ func TestAFileIsSentAgainUnderItsKey(t *testing.T) {
 	for state, want := range map[campaign.ImportState]struct {
 		status int
 		code   string
-	}{campaign.ImportActive: {201, ""}, campaign.ImportChecked: {201, ""}, campaign.ImportStaging: {409, "idempotency_in_progress"}, campaign.ImportActivating: {409, "idempotency_in_progress"}} {
+	}{campaign.ImportActive: {201, ""}, campaign.ImportChecked: {201, ""}, campaign.ImportStaging: {409,
+		"idempotency_in_progress"}, campaign.ImportActivating: {409, "idempotency_in_progress"}} {
 		imp.State = state
 		b.ports.requested = []campaign.Import{imp}
 		a := post(importsPath+"?filename=a.csv").is(want.status, want.code)
-		if replayed := a.header.Get("Idempotent-Replayed"); (replayed == "true") != (want.status == 201) || len(b.ports.imports) != 1 {
+		if replayed := a.header.Get("Idempotent-Replayed"); (replayed == "true") != (want.status == 201) ||
+			len(b.ports.imports) != 1 {
 			t.Errorf("%s: replayed %q, %d files were read", state, replayed, len(b.ports.imports))
 		}
 	}
@@ -104,7 +111,8 @@ func TestAFileIsSentAgainUnderItsKey(t *testing.T) {
 	imp.State = campaign.ImportFailed
 	b.ports.requested = []campaign.Import{imp}
 	post(importsPath+"?filename=a.csv").is(201, "")
-	if len(b.ports.imports) != 2 || b.ports.imports[1].text != csvFile || b.ports.imports[1].cmd.Idempotency != begun.Idempotency {
+	if len(b.ports.imports) != 2 || b.ports.imports[1].text != csvFile ||
+		b.ports.imports[1].cmd.Idempotency != begun.Idempotency {
 		t.Errorf("%+v", b.ports.imports)
 	}
 }
@@ -146,7 +154,8 @@ func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 		}
 		return imp
 	}
-	a := b.do("GET", importsPath+"/"+string(theImport)+"/live", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
+	a := b.do("GET", importsPath+"/"+string(theImport)+"/live", "", "Authorization", "Bearer "+b.token("usr_view")).is(200,
+		"")
 	var seen []string
 	for event := range strings.SplitSeq(string(a.body), "\n\n") {
 		name, data, _ := strings.Cut(event, "\ndata: ")
@@ -173,7 +182,8 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 	b := newBench(t)
 	list := make([]campaign.RejectedRow, 2*1000+3)
 	for i := range list {
-		list[i] = campaign.RejectedRow{Line: i + 2, Number: "+4915112345678", Reason: "duplicate", Message: "the number stands on an earlier line"}
+		list[i] = campaign.RejectedRow{Line: i + 2, Number: "+4915112345678", Reason: "duplicate",
+			Message: "the number stands on an earlier line"}
 	}
 	list[0].Number, list[1].Number, list[1].Message = "=HYPERLINK(1)", "+49 (x)", "-"
 	b.ports.onRejected = func(page campaign.Page) ([]campaign.RejectedRow, int, error) {
@@ -187,7 +197,8 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 	if err != nil || len(rows) != len(list)+1 {
 		t.Fatalf("%d rows of %d, %v", len(rows), len(list)+1, err)
 	}
-	for i, want := range [][]string{{"line", "phone_number", "reason", "message"}, {"2", "'=HYPERLINK(1)", "duplicate", list[0].Message}, {"3", "'+49 (x)", "duplicate", "'-"},
+	for i, want := range [][]string{{"line", "phone_number", "reason", "message"},
+		{"2", "'=HYPERLINK(1)", "duplicate", list[0].Message}, {"3", "'+49 (x)", "duplicate", "'-"},
 		{"4", "+4915112345678", "duplicate", list[2].Message}} {
 		if !slices.Equal(rows[i], want) {
 			t.Errorf("row %d: %q", i, rows[i])
@@ -198,7 +209,8 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 		t.Errorf("of none: %q", a.body)
 	}
 	b.do("GET", path+"?page=2", "", view...).is(422, "validation_failed", "page unknown_field")
-	b.do("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/rejected.csv", "", view...).is(404, "import_not_found")
+	b.do("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/rejected.csv", "", view...).is(404,
+		"import_not_found")
 	b.ports.onRejected = func(campaign.Page) ([]campaign.RejectedRow, int, error) {
 		return nil, 0, engine.Unavailable("database_unavailable", "no", time.Second)
 	}

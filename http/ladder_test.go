@@ -16,10 +16,12 @@ func TestALadderIsShownWithWhatEachMessageMeans(t *testing.T) {
 	}
 	b.ports.ladder = []engine.SIPMessage{
 		{At: testAt, Leg: "l1", Sent: true, Method: "INVITE", CSeq: 1, Peer: "192.0.2.1:5060", Note: "SDP"},
-		{At: testAt.Add(time.Second), Leg: "l1", Method: "INVITE", Code: 403, Reason: "Forbidden", CSeq: 1, Peer: "192.0.2.1:5060"},
+		{At: testAt.Add(time.Second), Leg: "l1", Method: "INVITE", Code: 403, Reason: "Forbidden", CSeq: 1,
+			Peer: "192.0.2.1:5060"},
 	}
 	a := b.byAdmin("GET", path, "").is(200, "")
-	for _, want := range []string{`"title":"403 Forbidden"`, "We ask the carrier to ring the number.", `"drawing":"leg l1`} {
+	for _, want := range []string{`"title":"403 Forbidden"`, "We ask the carrier to ring the number.",
+		`"drawing":"leg l1`} {
 		if !strings.Contains(string(a.body), want) {
 			t.Errorf("%q is not in %s", want, a.body)
 		}
@@ -29,7 +31,8 @@ func TestALadderIsShownWithWhatEachMessageMeans(t *testing.T) {
 		t.Errorf("as text: %s", drawing.body)
 	}
 	b.do("GET", path, "").is(401, "unauthorized")
-	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).is(403, "scope_missing")
+	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"dialout"} })).is(403,
+		"scope_missing")
 	b.byKey("GET", "/api/v1/calls/CAx/ladder", "").is(404, "call_not_found")
 }
 
@@ -60,6 +63,7 @@ func TestALiveCallIsEndedByAnOperator(t *testing.T) {
 		t.Errorf("%d hang-ups", n)
 	}
 	b.do("POST", path, "").is(401, "unauthorized")
-	b.do("POST", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"read"} })).is(403, "scope_missing")
+	b.do("POST", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"read"} })).is(403,
+		"scope_missing")
 	b.byAdmin("POST", "/api/v1/calls/CAx/hang-up", "").is(404, "call_not_found")
 }

@@ -14,7 +14,8 @@ func TestTheNameOfAFileMayHave255Bytes(t *testing.T) {
 	b := newBench(t)
 	const csv = "text/csv"
 	post := func(n int) answer {
-		return b.do("POST", importsPath+"?wait=false&filename="+strings.Repeat("x", n), "phone_number\n", "Content-Type", csv, "Authorization", "Bearer "+b.token("usr_oper"))
+		return b.do("POST", importsPath+"?wait=false&filename="+strings.Repeat("x", n), "phone_number\n", "Content-Type", csv,
+			"Authorization", "Bearer "+b.token("usr_oper"))
 	}
 	post(255).is(202, "")
 	post(256).is(422, "validation_failed", "filename too_long")
@@ -51,7 +52,8 @@ func TestTheLimitsOfASuppressionRequest(t *testing.T) {
 		numbers[i] = fmt.Sprintf(`"+49151%08d"`, 10_000_000+i)
 	}
 	post := func(n, reason int) answer {
-		return b.byAdmin("POST", suppressionsPath, `{"numbers":[`+strings.Join(numbers[:n], ",")+`],"reason":"`+strings.Repeat("x", reason)+`"}`)
+		return b.byAdmin("POST", suppressionsPath, `{"numbers":[`+strings.Join(numbers[:n], ",")+`],"reason":"`+
+			strings.Repeat("x", reason)+`"}`)
 	}
 	post(1000, 200).is(200, "")
 	post(1001, 200).is(422, "validation_failed", "numbers too_long")

@@ -73,11 +73,13 @@ func TestAMergePatchMakesOneObjectIntoTheOther(t *testing.T) {
 
 func anyJSON(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
-		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.IntRange(0, 3).AsAny(), rapid.SampledFrom([]string{"", "x"}).AsAny(),
+		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.IntRange(0,
+			3).AsAny(), rapid.SampledFrom([]string{"", "x"}).AsAny(),
 		rapid.SliceOfN(rapid.IntRange(0, 1), 0, 2).AsAny(),
 	}
 	if depth > 0 {
-		kinds = append(kinds, rapid.MapOfN(rapid.SampledFrom([]string{"a", "b"}), rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) }), 0, 2).AsAny())
+		kinds = append(kinds, rapid.MapOfN(rapid.SampledFrom([]string{"a", "b"}),
+			rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) }), 0, 2).AsAny())
 	}
 	return rapid.OneOf(kinds...)
 }

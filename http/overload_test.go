@@ -72,7 +72,8 @@ func TestARefusedRequestIsNotKeptUnderItsIdempotencyKey(t *testing.T) {
 	}
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k").is(503, "overloaded")
 	b.server.gates.leave(intakeCalls)
-	if a := b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k").is(200, ""); a.header.Get("Idempotent-Replayed") != "" {
+	if a := b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k").is(200,
+		""); a.header.Get("Idempotent-Replayed") != "" {
 		t.Error("the refusal was kept")
 	}
 }
@@ -111,9 +112,11 @@ func TestLongBodiesHaveABoundTogether(t *testing.T) {
 
 func TestALongBodyIsNotReadForSomebodyUnknown(t *testing.T) {
 	b := newBench(t)
-	for length, first := range map[string]string{"Content-Length: 1000000": "{", "Transfer-Encoding: chunked": chunk("{")} {
+	for length, first := range map[string]string{"Content-Length: 1000000": "{",
+		"Transfer-Encoding: chunked": chunk("{")} {
 		c := b.connect()
-		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", triggerPath, "vx_"+strings.Repeat("a", 32), length, first); err != nil {
+		if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Type: "+
+			"application/json\r\n%s\r\n\r\n%s", triggerPath, "vx_"+strings.Repeat("a", 32), length, first); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

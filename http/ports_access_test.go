@@ -117,7 +117,8 @@ func (p *ports) CreateUser(_ context.Context, u engine.User, _ engine.Who) error
 	return nil
 }
 
-func (p *ports) UpdateUser(_ context.Context, id engine.UserID, change func(*engine.User), _ engine.Who) (engine.User, error) {
+func (p *ports) UpdateUser(_ context.Context, id engine.UserID, change func(*engine.User), _ engine.Who) (engine.User,
+	error) {
 	defer p.lock()()
 	for i, u := range p.users {
 		if u.ID != id {
@@ -131,7 +132,8 @@ func (p *ports) UpdateUser(_ context.Context, id engine.UserID, change func(*eng
 		if u.PasswordHash != hash {
 			u.LockedUntil = nil
 		}
-		if (!u.Active || u.Role != "admin") && !slices.ContainsFunc(p.users, func(o engine.User) bool { return o.ID != id && o.Active && o.Role == "admin" }) {
+		if (!u.Active || u.Role != "admin") &&
+			!slices.ContainsFunc(p.users, func(o engine.User) bool { return o.ID != id && o.Active && o.Role == "admin" }) {
 			return engine.User{}, engine.Conflict("last_admin", "")
 		}
 		p.users[i] = u

@@ -104,8 +104,10 @@ func (p *ports) Preflight(_ context.Context, id engine.CampaignID) (campaign.Rea
 	return campaign.Readiness{
 		Blockers: []engine.FieldError{{Field: "trunk", Code: "no_trunk", Message: "m"}},
 		Warnings: []engine.FieldError{{Field: "bot_id", Code: "bot_inactive", Message: "m"}},
-		Contacts: campaign.ContactsAhead{Total: 3, ToDial: 2, Skipped: []campaign.SkipReason{{Reason: "suppressed", Count: 1}}},
-		Estimate: &campaign.Estimate{DurationSeconds: 60, Dials: 4, Answers: 2, Abandons: 0, EndsAt: &at, AnswerRate: 0.5, AHTSeconds: 30, Measured: true},
+		Contacts: campaign.ContactsAhead{Total: 3, ToDial: 2,
+			Skipped: []campaign.SkipReason{{Reason: "suppressed", Count: 1}}},
+		Estimate: &campaign.Estimate{DurationSeconds: 60, Dials: 4, Answers: 2, Abandons: 0, EndsAt: &at, AnswerRate: 0.5,
+			AHTSeconds: 30, Measured: true},
 	}, p.fail
 }
 
@@ -129,7 +131,8 @@ func (p *ports) Breakdown(_ context.Context, id engine.CampaignID, run int) (cam
 	return p.onBreakdown(id, run)
 }
 
-func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal.Type, page campaign.Page) ([]journal.Event, int, error) {
+func (p *ports) Activity(_ context.Context, _ engine.CampaignID, types []journal.Type,
+	page campaign.Page) ([]journal.Event, int, error) {
 	defer p.lock()()
 	p.pages, p.kinds = append(p.pages, page), append(p.kinds, types)
 	return p.events, len(p.events), nil

@@ -35,7 +35,8 @@ func (p *ports) AddBatch(_ context.Context, c campaign.AddBatch) (campaign.Batch
 	return reply, p.commit(c.Idempotency, 200, reply)
 }
 
-func (p *ports) ListExclusions(_ context.Context, _ engine.CampaignID, n engine.PhoneNumber, page campaign.Page) (list []journal.Exclusion, total int, err error) {
+func (p *ports) ListExclusions(_ context.Context, _ engine.CampaignID, n engine.PhoneNumber,
+	page campaign.Page) (list []journal.Exclusion, total int, err error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)
 	for _, x := range p.exclusions {
@@ -46,7 +47,8 @@ func (p *ports) ListExclusions(_ context.Context, _ engine.CampaignID, n engine.
 	return list, len(list), p.fail
 }
 
-func (p *ports) ExclusionsAfter(_ context.Context, _ engine.CampaignID, after journal.Exclusion, limit int) (list []journal.Exclusion, err error) {
+func (p *ports) ExclusionsAfter(_ context.Context, _ engine.CampaignID, after journal.Exclusion,
+	limit int) (list []journal.Exclusion, err error) {
 	defer p.lock()()
 	for _, x := range p.exclusions {
 		if (x.Number > after.Number || after.Number == "" && len(after.Match) == 0) && len(list) < limit {
@@ -71,7 +73,8 @@ func (p *ports) Lift(_ context.Context, c campaign.Lift) (campaign.LiftReply, er
 	return campaign.LiftReply{Readmitted: 1}, p.fail
 }
 
-func (p *ports) Suppressions(_ context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression, total int, err error) {
+func (p *ports) Suppressions(_ context.Context, n engine.PhoneNumber, page campaign.Page) (list []journal.Suppression,
+	total int, err error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)
 	for _, x := range p.suppressed {
@@ -82,7 +85,8 @@ func (p *ports) Suppressions(_ context.Context, n engine.PhoneNumber, page campa
 	return list, len(list), p.fail
 }
 
-func (p *ports) Suppress(_ context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int, err error) {
+func (p *ports) Suppress(_ context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (added int,
+	err error) {
 	if err := asText(reason); err != nil {
 		return 0, err
 	}
@@ -123,7 +127,8 @@ func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.P
 	unmapped := attempt.Attempt{ID: theAttempt, Number: 1, State: attempt.Ended, Outcome: engine.OutcomeSystemError,
 		From: "+493023125000", SIPCode: 499, SIPReason: "Strange", ReservedAt: &ended, EndedAt: &ended}
 	return campaign.ContactList{Total: 1, Contacts: []campaign.ContactView{{
-		Contact:  contact.Contact{ID: "c1", Number: mobile, State: contact.Connected, Used: 1, Max: 3, Run: 1, Source: "api", CreatedAt: testAt, UpdatedAt: testAt, Callback: contact.CallbackPending, LastOutcome: engine.OutcomeBusy},
+		Contact: contact.Contact{ID: "c1", Number: mobile, State: contact.Connected, Used: 1, Max: 3, Run: 1, Source: "api",
+			CreatedAt: testAt, UpdatedAt: testAt, Callback: contact.CallbackPending, LastOutcome: engine.OutcomeBusy},
 		Attempts: []attempt.Attempt{unmapped, a},
 	}}}, p.fail
 }
@@ -138,9 +143,11 @@ func (p *ports) Contact(_ context.Context, id engine.CampaignID, cid engine.Cont
 	}
 	at, ahead := testAt.Add(time.Hour), 3
 	return campaign.ContactDetail{
-		ContactView: campaign.ContactView{Contact: contact.Contact{ID: cid, Campaign: id, Number: mobile, State: contact.Pending, Max: 3, Run: 1,
+		ContactView: campaign.ContactView{Contact: contact.Contact{ID: cid, Campaign: id, Number: mobile,
+			State: contact.Pending, Max: 3, Run: 1,
 			Source: "api", CreatedAt: testAt, UpdatedAt: testAt, DueAt: &at}},
-		Explain: campaign.Explanation{Code: campaign.WhyOutsideWindow, Message: "its calling window opens then", NextAt: &at, Ahead: &ahead},
+		Explain: campaign.Explanation{Code: campaign.WhyOutsideWindow, Message: "its calling window opens then", NextAt: &at,
+			Ahead: &ahead},
 	}, p.fail
 }
 
@@ -184,13 +191,16 @@ func (p *ports) ActOnContact(_ context.Context, c campaign.ActOnContact) error {
 	return p.fail
 }
 
-func (p *ports) ErasePerson(_ context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
+func (p *ports) ErasePerson(_ context.Context, n engine.PhoneNumber, suppress *bool,
+	who engine.Who) (engine.ErasedPerson, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {
 		return engine.ErasedPerson{}, p.fail
 	}
-	p.erasures = append(p.erasures, fmt.Sprintf("%s %v %v %s", n.E164(), suppress != nil, suppress != nil && *suppress, who.User))
+	p.erasures = append(p.erasures, fmt.Sprintf("%s %v %v %s", n.E164(), suppress != nil, suppress != nil && *suppress,
+		who.User))
 	until := testAt
-	return engine.ErasedPerson{Contacts: 2, Attempts: 3, Recordings: 1, Suppressed: suppress != nil && *suppress, RestsUntil: &until}, nil
+	return engine.ErasedPerson{Contacts: 2, Attempts: 3, Recordings: 1, Suppressed: suppress != nil && *suppress,
+		RestsUntil: &until}, nil
 }

@@ -18,7 +18,8 @@ type importedFile struct {
 const theImport = engine.ImportID("0198c5a1b2c3d4e5f60718293a4b5c6d")
 
 func anImport(c campaign.ImportContacts) campaign.Import {
-	return campaign.Import{ID: theImport, Campaign: c.Campaign, State: campaign.ImportActive, Filename: c.Filename, Rows: 3, Added: 1, Invalid: 1, Duplicate: 1,
+	return campaign.Import{ID: theImport, Campaign: c.Campaign, State: campaign.ImportActive, Filename: c.Filename,
+		Rows: 3, Added: 1, Invalid: 1, Duplicate: 1,
 		CreatedAt: testAt, CreatedBy: c.Who, FinishedAt: &testAt}
 }
 
@@ -42,10 +43,12 @@ func (p *ports) Import(ctx context.Context, c campaign.ImportContacts, file io.R
 	return anImport(c), err
 }
 
-func (p *ports) ImportByRequest(_ context.Context, id engine.CampaignID, request engine.Idempotency) (campaign.Import, bool, error) {
+func (p *ports) ImportByRequest(_ context.Context, id engine.CampaignID, request engine.Idempotency) (campaign.Import,
+	bool, error) {
 	defer p.lock()()
 	for _, imp := range p.requested {
-		if imp.Campaign == id && imp.Idempotency.Key == request.Key && imp.Idempotency.Token == request.Token && imp.State != campaign.ImportFailed {
+		if imp.Campaign == id && imp.Idempotency.Key == request.Key && imp.Idempotency.Token == request.Token &&
+			imp.State != campaign.ImportFailed {
 			return imp, true, p.fail
 		}
 	}
@@ -68,7 +71,8 @@ func (p *ports) Imports(_ context.Context, id engine.CampaignID, page campaign.P
 		return nil, 0, p.fail
 	}
 	failed := anImport(campaign.ImportContacts{Campaign: id})
-	failed.State, failed.Problem, failed.FinishedAt = campaign.ImportFailed, &campaign.ImportProblem{Code: "interrupted", Detail: "it was"}, nil
+	failed.State, failed.Problem, failed.FinishedAt = campaign.ImportFailed, &campaign.ImportProblem{Code: "interrupted",
+		Detail: "it was"}, nil
 	return []campaign.Import{anImport(campaign.ImportContacts{Campaign: id, Filename: "f.csv"}), failed}, 2, p.fail
 }
 
@@ -83,11 +87,13 @@ func (p *ports) ImportByID(_ context.Context, id engine.ImportID) (campaign.Impo
 	return anImport(campaign.ImportContacts{Campaign: "cmp_1"}), p.fail
 }
 
-func (p *ports) RejectedRows(_ context.Context, _ engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int, error) {
+func (p *ports) RejectedRows(_ context.Context, _ engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int,
+	error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)
 	if p.onRejected != nil {
 		return p.onRejected(page)
 	}
-	return []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"}, {Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}, 2, p.fail
+	return []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"},
+		{Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}, 2, p.fail
 }

@@ -109,7 +109,8 @@ func (p *ports) PutTrunk(_ context.Context, t engine.TrunkSettings, keep bool, _
 
 func (p *ports) NumberStatuses(context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {
 	at := testAt
-	return map[engine.PhoneNumber]numberpool.Status{"+493023125000": {State: numberpool.Resting, InUse: 1, HourDials: 7, DayDials: 20, Strikes: 2,
+	return map[engine.PhoneNumber]numberpool.Status{"+493023125000": {State: numberpool.Resting, InUse: 1, HourDials: 7,
+		DayDials: 20, Strikes: 2,
 		Answered: 16, Ended: 64, Alarm: numberpool.AlarmFloor, UsedAt: &at, RestsTill: &at}}, p.fail
 }
 

@@ -123,9 +123,11 @@ func newPorts() *ports {
 		sessions: map[[32]byte]engine.UserSession{}, failures: map[engine.UserID]int{},
 		bots: []engine.Bot{{ID: "bot_1", Name: "Anna", Active: true, Seats: 5, Account: theAccount, AuthToken: "bot-secret",
 			Endpoints: []string{"ws://127.0.0.1:7000/ws"}, CreatedAt: testAt}},
-		trunks:  []engine.TrunkSettings{{ID: "t1", Host: "sip.example.org", Port: 5060, Transport: "udp", Username: "u", Password: "trunk-secret", NumberFormat: "e164", Active: true}},
+		trunks: []engine.TrunkSettings{{ID: "t1", Host: "sip.example.org", Port: 5060, Transport: "udp", Username: "u",
+			Password: "trunk-secret", NumberFormat: "e164", Active: true}},
 		numbers: []engine.NumberSettings{{Number: "+493023125000", State: "resting"}},
-		checks:  []Check{{Name: "database", OK: true}, {Name: "trunks", OK: true}, {Name: "rtp_ports", OK: true}, {Name: "draining", OK: true}},
+		checks: []Check{{Name: "database", OK: true}, {Name: "trunks", OK: true}, {Name: "rtp_ports", OK: true},
+			{Name: "draining", OK: true}},
 	}
 	sum := sha256.Sum256([]byte("call-token"))
 	at := testAt

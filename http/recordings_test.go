@@ -13,7 +13,8 @@ func TestARecordingIsHeardByAdminsAndKeysThatRead(t *testing.T) {
 	path := "/api/v1/recordings/" + string(theAttempt)
 	b.ports.audio = bytes.Repeat([]byte("RIFFsome sound, "), 5000)
 	b.ports.owner = "cmp_1"
-	whole := b.byAdmin("GET", path, "").is(200, "").has("Content-Type", "audio/wav").has("Accept-Ranges", "bytes").has("Cache-Control", "no-store")
+	whole := b.byAdmin("GET", path, "").is(200, "").has("Content-Type", "audio/wav").has("Accept-Ranges",
+		"bytes").has("Cache-Control", "no-store")
 	if !bytes.Equal(whole.body, b.ports.audio) {
 		t.Fatalf("%d bytes came", len(whole.body))
 	}
@@ -26,12 +27,14 @@ func TestARecordingIsHeardByAdminsAndKeysThatRead(t *testing.T) {
 		b.do("GET", path, "", "Authorization", "Bearer "+b.token(user)).is(status, "role_too_low")
 		b.do("DELETE", path, "", "Authorization", "Bearer "+b.token(user)).is(status, "role_too_low")
 	}
-	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403, "scope_missing")
+	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403,
+		"scope_missing")
 	b.do("DELETE", path, "", "X-API-Key", b.key).is(401, "unauthorized")
 	// To a key of another campaign it is not found, whether it exists or not.
 	other := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_2"} })
 	b.do("GET", path, "", "X-API-Key", other).is(404, "recording_not_found")
-	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_1"} })).is(200, "")
+	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_1"} })).is(
+		200, "")
 	for _, id := range []string{"x", "..%2f..%2fetc", "00000000000000000000000000000000"} {
 		b.byAdmin("GET", "/api/v1/recordings/"+id, "").is(404, "recording_not_found")
 	}
@@ -88,14 +91,16 @@ func TestAPlayerSeeksInARecording(t *testing.T) {
 func TestAnAttemptNamesItsRecording(t *testing.T) {
 	b := newBench(t)
 	at := testAt
-	rec := &engine.Recording{ID: "2030/03/01/" + string(theAttempt), StartedAt: at, Duration: 1500 * time.Millisecond, Bytes: 24058, Incomplete: true}
+	rec := &engine.Recording{ID: "2030/03/01/" + string(theAttempt), StartedAt: at, Duration: 1500 * time.Millisecond,
+		Bytes: 24058, Incomplete: true}
 	b.ports.attempt.Quality = &engine.MediaQuality{Recording: rec}
 	shown := func() map[string]any {
 		t.Helper()
 		v, _ := b.byKey("GET", "/api/v1/calls/"+string(theCall), "").is(200, "").get("recording").(map[string]any)
 		return v
 	}
-	if v := shown(); v["url"] != "/api/v1/recordings/"+string(theAttempt) || v["duration_s"] != 1.5 || v["bytes"] != 24058.0 || v["incomplete"] != true {
+	if v := shown(); v["url"] != "/api/v1/recordings/"+string(theAttempt) || v["duration_s"] != 1.5 ||
+		v["bytes"] != 24058.0 || v["incomplete"] != true {
 		t.Fatalf("%v", v)
 	}
 	rec.DeletedAt = &at
@@ -111,7 +116,9 @@ func TestAnAttemptNamesItsRecording(t *testing.T) {
 func TestACampaignSaysWhatIsRecordedAndForHowLong(t *testing.T) {
 	b := newBench(t)
 	create := func(more string) answer {
-		return b.byAdmin("POST", "/api/v1/campaigns", `{"name":"n","bot_id":"b","concurrency":1,"window":{"zone":"UTC","start":"09:00","end":"17:00","days":["Mon"]}`+more+`}`)
+		return b.byAdmin("POST", "/api/v1/campaigns",
+			`{"name":"n","bot_id":"b","concurrency":1,"window":{"zone":"UTC","start":"09:00","end":"17:00","days":["Mon"]}`+more+
+				`}`)
 	}
 	create("").is(201, "")
 	create(`,"recording":"on","recording_retention_days":7`).is(201, "")
@@ -123,6 +130,7 @@ func TestACampaignSaysWhatIsRecordedAndForHowLong(t *testing.T) {
 			t.Errorf("%q for %d days, want %v", s.Recording, s.RecordingRetentionDays, want)
 		}
 	}
-	create(`,"recording":"yes","recording_retention_days":0`).is(422, "validation_failed", "recording unknown_value", "recording_retention_days out_of_range")
+	create(`,"recording":"yes","recording_retention_days":0`).is(422, "validation_failed", "recording unknown_value",
+		"recording_retention_days out_of_range")
 	create(`,"recording_retention_days":3651`).is(422, "validation_failed", "recording_retention_days out_of_range")
 }

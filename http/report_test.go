@@ -25,7 +25,8 @@ func dials(n int) []campaign.ReportedAttempt {
 	for i := range list {
 		at := testAt.Add(-time.Hour + time.Duration(i)*time.Second)
 		a := &list[i].Attempt
-		a.ID, a.Campaign, a.Contact = engine.AttemptID(fmt.Sprintf("%032x", i+1)), "cmp_1", engine.ContactID(fmt.Sprintf("%032x", 1000+i))
+		a.ID, a.Campaign, a.Contact = engine.AttemptID(fmt.Sprintf("%032x",
+			i+1)), "cmp_1", engine.ContactID(fmt.Sprintf("%032x", 1000+i))
 		a.Run, a.Pass, a.Number, a.Consumed, a.State = 1, 1, 1, true, attempt.Ended
 		a.To, a.From, a.Trunk = mobile, "+493012345601", "carrier"
 		a.ReservedAt, a.InviteAt, a.EndedAt = &at, &at, &at
@@ -66,7 +67,8 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	served, verdict := testAt, &list[5].Attempt
 	verdict.AnsweredAt, verdict.ServedAt, verdict.BotConnectedAt = &served, &served, &served
 	end := served.Add(1500 * time.Millisecond)
-	verdict.EndedAt, verdict.Verdict, verdict.AMDTook, verdict.SIPCode, verdict.HungUpBy = &end, engine.VerdictHuman, 740*time.Millisecond, 200, engine.PartyBot
+	verdict.EndedAt, verdict.Verdict, verdict.AMDTook, verdict.SIPCode, verdict.HungUpBy =
+		&end, engine.VerdictHuman, 740*time.Millisecond, 200, engine.PartyBot
 	verdict.Attestation = "=A" // from a carrier with its own values
 	verdict.Result = &attempt.Result{Disposition: "=HYPERLINK(1)", SubDisposition: "fine"}
 	list[5].ContactVariables = map[string]string{"city": "Köln, \"Süd\"", "note": "-1", "unknown": "x"}
@@ -93,9 +95,11 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"run": "1", "pass": "1", "attempt_number": "1", "phone_number": mobile, "from_number": "+493012345601", "trunk": "carrier",
-		"answered_at": "2030-03-01T12:00:00.000Z", "ended_at": "2030-03-01T12:00:01.500Z", "sip_code": "200", "amd_verdict": "human",
-		"amd_ms": "740", "talk_s": "1.500", "hung_up_by": "bot", "attestation": "'=A", "disposition": "'=HYPERLINK(1)", "sub_disposition": "fine",
-		"variables.city": "Köln, \"Süd\"", "variables.note": "'-1",
+		"answered_at": "2030-03-01T12:00:00.000Z", "ended_at": "2030-03-01T12:00:01.500Z", "sip_code": "200",
+		"amd_verdict": "human",
+		"amd_ms":      "740", "talk_s": "1.500", "hung_up_by": "bot", "attestation": "'=A", "disposition": "'=HYPERLINK(1)",
+		"sub_disposition": "fine",
+		"variables.city":  "Köln, \"Süd\"", "variables.note": "'-1",
 	} {
 		if got := cell(5, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -123,7 +127,8 @@ func (b *bench) raw(path string, gzip bool) *nethttp.Response {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = resp.Body.Close() })
-	if got := resp.Header.Get("Content-Encoding"); (got == "gzip") != gzip || resp.Header.Get("Vary") != "Accept-Encoding" {
+	if got := resp.Header.Get("Content-Encoding"); (got == "gzip") != gzip ||
+		resp.Header.Get("Vary") != "Accept-Encoding" {
 		b.t.Errorf("Content-Encoding %q, Vary %q", got, resp.Header.Get("Vary"))
 	}
 	return resp
@@ -225,8 +230,10 @@ func TestAReportGoesOnBehindTheLastRowThatArrived(t *testing.T) {
 
 func TestAReportIsRefusedBeforeItsFirstByte(t *testing.T) {
 	b := newBench(t)
-	for query, field := range map[string]string{"?run=0": "run out_of_range", "?run=x": "run out_of_range", "?page=1": "page unknown_field",
-		"?after=x": "after invalid_format", "?after=" + strings.Repeat("A", 32): "after invalid_format", "?columns=0": "columns invalid_format"} {
+	for query, field := range map[string]string{"?run=0": "run out_of_range", "?run=x": "run out_of_range",
+		"?page=1":  "page unknown_field",
+		"?after=x": "after invalid_format", "?after=" + strings.Repeat("A", 32): "after invalid_format",
+		"?columns=0": "columns invalid_format"} {
 		b.byAdmin("GET", reportPath+query, "").is(422, "validation_failed", field)
 	}
 	b.ports.onPart = func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error) {

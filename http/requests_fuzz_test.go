@@ -80,9 +80,12 @@ func (p *ports) forget() {
 	defer p.lock()()
 	fresh := newPorts()
 	p.keys = p.keys[:min(len(p.keys), 2)]
-	p.bots, p.trunks, p.numbers, p.replies, p.used, p.sessions = fresh.bots, fresh.trunks, fresh.numbers, fresh.replies, fresh.used, fresh.sessions
-	p.excludes, p.dialouts, p.creates, p.adds, p.clones, p.pages, p.kinds, p.results = nil, nil, nil, nil, nil, nil, nil, nil
-	p.hungUp, p.digits, p.transfers, p.forced, p.erasures, p.suppressed, p.suppressors, p.imports, p.deleted, p.logins = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	p.bots, p.trunks, p.numbers, p.replies, p.used, p.sessions =
+		fresh.bots, fresh.trunks, fresh.numbers, fresh.replies, fresh.used, fresh.sessions
+	p.excludes, p.dialouts, p.creates, p.adds, p.clones, p.pages, p.kinds, p.results =
+		nil, nil, nil, nil, nil, nil, nil, nil
+	p.hungUp, p.digits, p.transfers, p.forced, p.erasures, p.suppressed, p.suppressors, p.imports, p.deleted, p.logins =
+		nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // FuzzRequest checks that any path, query and header is carried out or refused according to the
@@ -92,8 +95,9 @@ func FuzzRequest(f *testing.F) {
 	b := newBench(f, manyStreams)
 	elsewhere := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_other"} })
 	b.ports.owner = "cmp_1"
-	headers := []string{"Authorization", "Cookie", "X-API-Key", "If-Match", "Last-Event-ID", "Idempotency-Key", "X-Request-ID", "Range", "Accept",
-		"If-None-Match", "Accept-Encoding", "Content-Type", "X-CSRF-Token", "Origin", "X-Other"}
+	headers := []string{"Authorization", "Cookie", "X-API-Key", "If-Match", "Last-Event-ID", "Idempotency-Key",
+		"X-Request-ID", "Range", "Accept", "If-None-Match", "Accept-Encoding", "Content-Type", "X-CSRF-Token", "Origin",
+		"X-Other"}
 	at := func(name string) uint8 {
 		for i, h := range headers {
 			if h == name {
@@ -121,10 +125,14 @@ func FuzzRequest(f *testing.F) {
 		f.Add(uint8(i), id, "", at("Accept"), "text/plain")
 	}
 	for n, s := range []struct{ query, header, value string }{
-		{"reason=%00", "Content-Type", "text/csv;charset=\"utf-8\""}, {"wait=false&filename=a%2Fb.csv", "Content-Type", "text/csv"}, {"all=true", "Authorization", "Basic QUM6eA=="},
-		{"kinds=start,pause,,", "Cookie", "dialler_session" + "=x; a=\"b"}, {"run=1", "X-Request-ID", "a b"}, {"number=%2B49&callback=pending", "Range", "bytes=-0"},
-		{"last_event_id=a-1", "Last-Event-ID", "x-18446744073709551615"}, {"suppress=T", "If-Match", "W/\"3\""}, {"force=true", "Range", "bytes=5-3"},
-		{"status=running", "Range", "bytes=9223372036854775807-"}, {"a=b&a=c", "Idempotency-Key", `"a\"`}, {"%zz&=&&", "If-None-Match", "*"}, {"", "Accept-Encoding", "br;q=0"},
+		{"reason=%00", "Content-Type", "text/csv;charset=\"utf-8\""}, {"wait=false&filename=a%2Fb.csv", "Content-Type",
+			"text/csv"}, {"all=true", "Authorization", "Basic QUM6eA=="},
+		{"kinds=start,pause,,", "Cookie", "dialler_session" + "=x; a=\"b"}, {"run=1", "X-Request-ID", "a b"},
+		{"number=%2B49&callback=pending", "Range", "bytes=-0"},
+		{"last_event_id=a-1", "Last-Event-ID", "x-18446744073709551615"}, {"suppress=T", "If-Match", "W/\"3\""},
+		{"force=true", "Range", "bytes=5-3"},
+		{"status=running", "Range", "bytes=9223372036854775807-"}, {"a=b&a=c", "Idempotency-Key", `"a\"`},
+		{"%zz&=&&", "If-None-Match", "*"}, {"", "Accept-Encoding", "br;q=0"},
 	} {
 		f.Add(uint8(5*n), "cmp_1", s.query, at(s.header), s.value)
 	}
@@ -136,7 +144,8 @@ func FuzzRequest(f *testing.F) {
 	}
 	audio := bytes.Repeat([]byte{1, 2}, 50)
 	f.Fuzz(func(t *testing.T, which uint8, segment, query string, header uint8, value string) {
-		if len(segment)+len(query)+len(value) > 4096 || strings.ContainsAny(segment+query, " \t\r\n#") || strings.Contains(segment, "?") {
+		if len(segment)+len(query)+len(value) > 4096 || strings.ContainsAny(segment+query, " \t\r\n#") ||
+			strings.Contains(segment, "?") {
 			return // another request
 		}
 		if strings.ContainsAny(value, "\r\n") || strings.Contains(value, b.admin) {
@@ -164,8 +173,10 @@ func FuzzRequest(f *testing.F) {
 		}
 		id, err := url.PathUnescape(segment)
 		plain := err == nil && !strings.ContainsAny(id, "/") && id != "" && id != "." && id != ".."
-		elses := strings.Contains(rt.path, "{attempt_id}") || strings.Contains(rt.path, "{call_id}") || strings.Contains(rt.path, "{campaign_id}") && id != "cmp_other"
-		for as, credentials := range []string{"", "X-API-Key: " + elsewhere, "X-API-Key: " + b.key, "Authorization: Bearer " + b.admin} {
+		elses := strings.Contains(rt.path, "{attempt_id}") || strings.Contains(rt.path, "{call_id}") ||
+			strings.Contains(rt.path, "{campaign_id}") && id != "cmp_other"
+		for as, credentials := range []string{"", "X-API-Key: " + elsewhere, "X-API-Key: " + b.key,
+			"Authorization: Bearer " + b.admin} {
 			own, _, _ := strings.Cut(credentials, ":")
 			if own == name || own == "Authorization" && name == "Cookie" {
 				continue
@@ -201,7 +212,8 @@ func FuzzRequest(f *testing.F) {
 			}
 			if where := a.header.Get("Content-Range"); a.status == 206 {
 				var first, last, size int
-				if n, err := fmt.Sscanf(where, "bytes %d-%d/%d", &first, &last, &size); n != 3 || err != nil || first > last || last >= size || size != len(audio) {
+				if n, err := fmt.Sscanf(where, "bytes %d-%d/%d", &first, &last, &size); n != 3 || err != nil || first > last ||
+					last >= size || size != len(audio) {
 					t.Fatalf("%s %q %s %q: Content-Range %q", rt.method, target, name, value, where)
 				}
 			}

@@ -16,7 +16,8 @@ func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
 	if strings.Contains(string(a.body), "bot-secret") {
 		t.Error("the token is shown")
 	}
-	if text := string(a.body); !strings.Contains(text, `"status":{"health":"down","seats_held":3,"endpoints":[{"endpoint":`) ||
+	if text := string(a.body); !strings.Contains(text,
+		`"status":{"health":"down","seats_held":3,"endpoints":[{"endpoint":`) ||
 		!strings.Contains(text, `"health":"down","since":"2026-11-20T10:00:00Z","reason":"the bot answered HTTP 503","asked_again_at":"2026-11-20T10:00:00Z"`) {
 		t.Errorf("how it stands: %s", text)
 	}
@@ -29,7 +30,8 @@ func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
 	if b.ports.keep || a.get("has_auth_token") != false {
 		t.Errorf("%s", a.body)
 	}
-	b.byAdmin("PUT", "/api/v1/bots/bot_new", body+`,"auth_token":"s","account":"`+theAccount+`","active":false,"id":"bot_new"}`).is(201, "")
+	b.byAdmin("PUT", "/api/v1/bots/bot_new", body+`,"auth_token":"s","account":"`+theAccount+
+		`","active":false,"id":"bot_new"}`).is(201, "")
 	f := func(body string, want ...string) {
 		t.Helper()
 		b.byAdmin("PUT", "/api/v1/bots/bot_1", body).is(422, "validation_failed", want...)
@@ -58,12 +60,15 @@ func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
 	if b.ports.keep || a.get("has_password") != false {
 		t.Errorf("%s", a.body)
 	}
-	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"x","password":"p","transport":"tcp","number_format":"e164_no_plus"}`).is(201, "")
-	b.byAdmin("PUT", "/api/v1/trunks/t2", `{"host":"a b","port":-1,"transport":"sctp","username":"a\r\nb","password":"\n","from_domain":"x/y",
+	b.byAdmin("PUT", "/api/v1/trunks/t2",
+		`{"host":"x","password":"p","transport":"tcp","number_format":"e164_no_plus"}`).is(201, "")
+	b.byAdmin("PUT", "/api/v1/trunks/t2",
+		`{"host":"a b","port":-1,"transport":"sctp","username":"a\r\nb","password":"\n","from_domain":"x/y",
 		"number_format":"z","cps_cap":0,"channel_cap":0,"priority":-1,"weight":0,"options_s":1,"x":1}`).is(422, "validation_failed",
-		"host invalid_format", "port out_of_range", "transport unknown_value", "username invalid_format", "password invalid_format",
-		"from_domain invalid_format", "number_format unknown_value", "cps_cap out_of_range", "channel_cap out_of_range",
-		"priority out_of_range", "weight out_of_range", "options_s out_of_range", "x unknown_field")
+		"host invalid_format", "port out_of_range", "transport unknown_value", "username invalid_format",
+		"password invalid_format", "from_domain invalid_format", "number_format unknown_value", "cps_cap out_of_range",
+		"channel_cap out_of_range", "priority out_of_range", "weight out_of_range", "options_s out_of_range",
+		"x unknown_field")
 }
 
 // wholeTrunk has every field of a trunk, none with its default.
@@ -107,8 +112,10 @@ func TestATrunkIsShownAsItStands(t *testing.T) {
 	b := newBench(t)
 	a := b.do("GET", "/api/v1/trunks/t1", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
 	status := a.get("status").(map[string]any)
-	for field, want := range map[string]any{"health": "held", "reason": "200 OK", "checked_at": "2026-03-02T09:00:00Z", "registered_until": "2026-03-02T09:10:00Z",
-		"calls_per_second": 5.0, "cps_share": 0.5, "placed_per_second": 2.5, "live_legs": 7.0, "retry_at": "2026-03-02T09:01:00Z"} {
+	for field, want := range map[string]any{"health": "held", "reason": "200 OK", "checked_at": "2026-03-02T09:00:00Z",
+		"registered_until": "2026-03-02T09:10:00Z",
+		"calls_per_second": 5.0, "cps_share": 0.5, "placed_per_second": 2.5, "live_legs": 7.0,
+		"retry_at": "2026-03-02T09:01:00Z"} {
 		if status[field] != want {
 			t.Errorf("%s: %v, want %v", field, status[field], want)
 		}
@@ -125,7 +132,8 @@ func TestATrunkIsDeletedUnlessTheFileHasIt(t *testing.T) {
 	b.do("DELETE", "/api/v1/trunks/t1", "", "Authorization", "Bearer "+b.token("usr_oper")).is(403, "role_too_low")
 	b.byAdmin("DELETE", "/api/v1/trunks/t1", "").is(204, "")
 	b.byAdmin("DELETE", "/api/v1/trunks/t1", "").is(404, "trunk_not_found")
-	b.ports.trunks = []engine.TrunkSettings{{ID: "f1", Host: "192.0.2.1", Port: 5060, Transport: "udp", Kind: engine.TrunkByIP, NumberFormat: "e164", Origin: engine.TrunkOfFile}}
+	b.ports.trunks = []engine.TrunkSettings{{ID: "f1", Host: "192.0.2.1", Port: 5060, Transport: "udp",
+		Kind: engine.TrunkByIP, NumberFormat: "e164", Origin: engine.TrunkOfFile}}
 	b.byAdmin("DELETE", "/api/v1/trunks/f1", "").is(409, "trunk_of_file")
 	if a := b.byAdmin("PUT", "/api/v1/trunks/f1", `{"host":"192.0.2.2"}`).is(200, ""); a.get("origin") != "file" {
 		t.Errorf("%s", a.body)
@@ -134,24 +142,28 @@ func TestATrunkIsDeletedUnlessTheFileHasIt(t *testing.T) {
 
 func TestWhatIsWrongWithATrunkIsSaidFieldByField(t *testing.T) {
 	b := newBench(t)
-	b.byAdmin("PUT", "/api/v1/trunks/t3", `{"host":"192.0.2.1","kind":"registered","from_user":"a@b","caller_id_header":"x","privacy":"x",
+	b.byAdmin("PUT", "/api/v1/trunks/t3",
+		`{"host":"192.0.2.1","kind":"registered","from_user":"a@b","caller_id_header":"x","privacy":"x",
 		"number_format":"national","outbound_proxy":"sip:x","listener":"a b","external_host":"a b","tls_server_name":"a b","tls_insecure":1,
 		"register_s":1,"user_agent":"a\nb","extra_headers":[{"name":"Via","value":"x"},{"name":"X-A","value":"a\r\nb"},7,{"nome":"x"}],
 		"redirects":6,"reliable_provisionals":"x","session_s":1,"inbound":"x","media":{"codecs":["OPUS"],"srtp":"x","dtmf":"x","x":1}}`).is(422, "validation_failed",
-		"username required", "from_user invalid_format", "caller_id_header unknown_value", "privacy unknown_value", "number_country required",
-		"outbound_proxy invalid_format", "listener invalid_format", "external_host invalid_format", "tls_server_name invalid_format",
-		"tls_insecure wrong_type", "register_s out_of_range", "user_agent invalid_format", "extra_headers[0].name reserved_header",
-		"extra_headers[1].value invalid_format", "extra_headers[2] wrong_type", "extra_headers[3].nome unknown_field",
-		"extra_headers[3].name required", "extra_headers[3].value required", "redirects out_of_range", "reliable_provisionals unknown_value",
+		"username required", "from_user invalid_format", "caller_id_header unknown_value", "privacy unknown_value",
+		"number_country required", "outbound_proxy invalid_format", "listener invalid_format", "external_host invalid_format",
+		"tls_server_name invalid_format", "tls_insecure wrong_type", "register_s out_of_range", "user_agent invalid_format",
+		"extra_headers[0].name reserved_header", "extra_headers[1].value invalid_format", "extra_headers[2] wrong_type",
+		"extra_headers[3].nome unknown_field", "extra_headers[3].name required", "extra_headers[3].value required",
+		"redirects out_of_range", "reliable_provisionals unknown_value",
 		"session_s out_of_range", "inbound unknown_value", "media.codecs[0] unknown_value", "media.srtp unknown_value",
 		"media.dtmf unknown_value", "media.x unknown_field")
-	b.byAdmin("PUT", "/api/v1/trunks/a%20b", `{"host":"192.0.2.1"}`).is(422, "validation_failed", "trunk_id invalid_format")
+	b.byAdmin("PUT", "/api/v1/trunks/a%20b", `{"host":"192.0.2.1"}`).is(422, "validation_failed",
+		"trunk_id invalid_format")
 }
 
 func TestNumbersAreUpserted(t *testing.T) {
 	b := newBench(t)
 	list := b.byAdmin("GET", "/api/v1/numbers", "").is(200, "")
-	if n := list.get("numbers").([]any)[0].(map[string]any); n["state"] != "resting" || n["strikes"] != 2.0 || n["day_dials"] != 20.0 || n["answer_rate"] != 0.25 || n["in_use"] != 1.0 {
+	if n := list.get("numbers").([]any)[0].(map[string]any); n["state"] != "resting" || n["strikes"] != 2.0 ||
+		n["day_dials"] != 20.0 || n["answer_rate"] != 0.25 || n["in_use"] != 1.0 {
 		t.Errorf("%s", list.body)
 	}
 	a := b.byAdmin("PUT", "/api/v1/numbers/%2B493023125001", `{"hour_cap":20,"state":"retired"}`).is(201, "")
@@ -168,7 +180,8 @@ func TestNumbersAreUpserted(t *testing.T) {
 func TestTheAnswerRateOfANumberIsShownWithItsAlarm(t *testing.T) {
 	b := newBench(t)
 	const path = "/api/v1/numbers/+493023125001"
-	if a := b.byAdmin("PUT", path, `{"answer_floor_pct":30}`).is(201, ""); a.get("answer_floor_pct") != 30.0 || b.ports.numbers[len(b.ports.numbers)-1].AnswerFloor != 30 {
+	if a := b.byAdmin("PUT", path, `{"answer_floor_pct":30}`).is(201, ""); a.get("answer_floor_pct") != 30.0 ||
+		b.ports.numbers[len(b.ports.numbers)-1].AnswerFloor != 30 {
 		t.Errorf("%s", a.body)
 	}
 	for _, bad := range []string{"-1", "101"} {

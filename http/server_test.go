@@ -21,7 +21,8 @@ import (
 
 func TestUnknownRoutesAndMethods(t *testing.T) {
 	b := newBench(t)
-	for _, path := range []string{"/index.html", "/api", "/api/v1/", "/api/v1/campaigns/trigger/", "/API/v1/campaigns", "/api/v2/campaigns", "/api//v1/campaigns", "/healthz/"} {
+	for _, path := range []string{"/index.html", "/api", "/api/v1/", "/api/v1/campaigns/trigger/", "/API/v1/campaigns",
+		"/api/v2/campaigns", "/api//v1/campaigns", "/healthz/"} {
 		b.do("GET", path, "").is(404, "route_not_found")
 	}
 	f := func(method, path, allow string) {
@@ -54,11 +55,13 @@ func TestRequestIDsComeBack(t *testing.T) {
 	f(strings.Repeat("x", 129), false)
 	f("a b", false)
 	f(`"><script>`, false)
-	one, two := b.do("GET", "/healthz", "").header.Get("X-Request-ID"), b.do("GET", "/healthz", "").header.Get("X-Request-ID")
+	one, two := b.do("GET", "/healthz", "").header.Get("X-Request-ID"), b.do("GET", "/healthz",
+		"").header.Get("X-Request-ID")
 	if one == two || !regexp.MustCompile(`^[0-9a-f]{20}$`).MatchString(one) {
 		t.Errorf("%q, %q", one, two)
 	}
-	if p := b.do("GET", "/x", "", "X-Request-ID", "abc").is(404, "route_not_found").problem(); p.RequestID != "abc" || p.Status != 404 || p.Instance != "/x" {
+	if p := b.do("GET", "/x", "", "X-Request-ID", "abc").is(404, "route_not_found").problem(); p.RequestID != "abc" ||
+		p.Status != 404 || p.Instance != "/x" {
 		t.Errorf("problem %+v", p)
 	}
 }
@@ -161,7 +164,8 @@ func TestARealListener(t *testing.T) {
 	}
 	resp.Body.Close()
 	// A body over the limit: the client reads the response, and the connection is not reset.
-	resp, err = client.Post(fmt.Sprintf("http://%s%s", ln.Addr(), triggerPath), "application/json", strings.NewReader(strings.Repeat(" ", 3<<20)))
+	resp, err = client.Post(fmt.Sprintf("http://%s%s", ln.Addr(), triggerPath), "application/json",
+		strings.NewReader(strings.Repeat(" ", 3<<20)))
 	if err != nil || resp.StatusCode != 413 {
 		t.Fatalf("%v %v", resp, err)
 	}

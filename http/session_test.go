@@ -74,7 +74,8 @@ func TestLogInWithACookie(t *testing.T) {
 	if _, ok := b.ports.sessions[sha256.Sum256([]byte(token))]; !ok || len(b.ports.sessions) != 1 {
 		t.Error("what is stored is not the hash of the token")
 	}
-	if strings.Contains(string(a.body), token) || strings.Contains(b.log.String(), token) || strings.Contains(b.log.String(), body.CSRFToken) {
+	if strings.Contains(string(a.body), token) || strings.Contains(b.log.String(), token) ||
+		strings.Contains(b.log.String(), body.CSRFToken) {
 		t.Error("the token is given away")
 	}
 	same := b.do("GET", sessionPath, "", "Cookie", cookieOf(a)).is(200, "")
@@ -84,8 +85,10 @@ func TestLogInWithACookie(t *testing.T) {
 
 	b.do("POST", sessionPath, `{"email":"oper@example.org","password":"wrong"}`).is(401, "invalid_credentials")
 	b.do("POST", sessionPath, `{"email":"nobody@example.org","password":"wrong"}`).is(401, "invalid_credentials")
-	b.do("POST", sessionPath, `{"email":"","password":5,"x":1}`).is(422, "validation_failed", "email required", "password wrong_type", "x unknown_field")
-	b.do("POST", sessionPath, `email=a`, "Content-Type", "application/x-www-form-urlencoded").is(415, "unsupported_media_type")
+	b.do("POST", sessionPath, `{"email":"","password":5,"x":1}`).is(422, "validation_failed", "email required",
+		"password wrong_type", "x unknown_field")
+	b.do("POST", sessionPath, `email=a`, "Content-Type", "application/x-www-form-urlencoded").is(415,
+		"unsupported_media_type")
 	if len(b.ports.sessions) != 1 {
 		t.Error("a failed log-in opened a session")
 	}

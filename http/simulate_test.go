@@ -273,7 +273,9 @@ func TestASimulationEndsWhenItsClientGoes(t *testing.T) {
 	simulated(b)
 	c := b.connect()
 	body := `{"contacts":1000000,"what_if":{"seats":1000,"concurrency":1000}}`
-	if _, err := io.WriteString(c, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", simulatePath, b.admin, len(body), body)); err != nil {
+	if _, err := io.WriteString(c, fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+
+		"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", simulatePath, b.admin, len(body),
+		body)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is under way", func() bool { return b.underWay() == 1 })

@@ -16,7 +16,8 @@ func TestARequestThatCanBeReadInTwoWaysIsRefusedAndEndsItsConnection(t *testing.
 		t.Helper()
 		c := b.connect()
 		defer func() { _ = c.Close() }()
-		request := "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key + "\r\nContent-Type: application/json\r\n" +
+		request := "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key +
+			"\r\nContent-Type: application/json\r\n" +
 			strings.Join(append(fields, "", ""), "\r\n") + body + trap
 		if _, err := io.WriteString(c, request); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -56,10 +57,14 @@ func TestNoWayToWriteAPathOpensMoreThanThePlainOne(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{
 		"//api/v1/campaigns", "/api//v1/campaigns", "/api/v1/campaigns/", "/api/v1//campaigns", "/./api/v1/campaigns", "/api/v1/./campaigns",
-		"/x/../api/v1/campaigns", "/api/docs/../v1/campaigns", "/healthz/../api/v1/campaigns", "/healthz/..%2fapi/v1/campaigns", "/%2e%2e/api/v1/campaigns",
-		"/api/v1/%63ampaigns", "/api%2fv1%2fcampaigns", "/API/V1/CAMPAIGNS", "/api/v1/campaigns;x=1", "/api/v1/campaigns%00", "/api/v1/campaigns%20", "/api/v1/campaigns.json",
-		`/api\v1\campaigns`, "/assets/../api/v1/campaigns", "/assets/..%2f..%2fapi/v1/campaigns", "/dashboard/../api/v1/campaigns",
-		"/assets/..%2f..%2f..%2fetc%2fpasswd", "/assets/%2e%2e/%2e%2e/%2e%2e/etc/passwd", "/api/v1/recordings/..%2f..%2fetc%2fpasswd",
+		"/x/../api/v1/campaigns", "/api/docs/../v1/campaigns", "/healthz/../api/v1/campaigns",
+		"/healthz/..%2fapi/v1/campaigns", "/%2e%2e/api/v1/campaigns",
+		"/api/v1/%63ampaigns", "/api%2fv1%2fcampaigns", "/API/V1/CAMPAIGNS", "/api/v1/campaigns;x=1", "/api/v1/campaigns%00",
+		"/api/v1/campaigns%20", "/api/v1/campaigns.json",
+		`/api\v1\campaigns`, "/assets/../api/v1/campaigns", "/assets/..%2f..%2fapi/v1/campaigns",
+		"/dashboard/../api/v1/campaigns",
+		"/assets/..%2f..%2f..%2fetc%2fpasswd", "/assets/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+		"/api/v1/recordings/..%2f..%2fetc%2fpasswd",
 		"/api/v1/session/../campaigns", "/api/v1/auth/token/../../campaigns", "http://x/api/v1/campaigns",
 	} {
 		c := b.connect()
@@ -72,7 +77,8 @@ func TestNoWayToWriteAPathOpensMoreThanThePlainOne(t *testing.T) {
 		}
 		_ = c.Close()
 		status, body, _ := strings.Cut(string(got), "\r\n\r\n")
-		if strings.HasPrefix(status, "HTTP/1.1 2") && !strings.Contains(status, "text/html") || strings.Contains(body, "campaign_id") || strings.Contains(body, "root:") {
+		if strings.HasPrefix(status, "HTTP/1.1 2") && !strings.Contains(status, "text/html") ||
+			strings.Contains(body, "campaign_id") || strings.Contains(body, "root:") {
 			t.Errorf("%s: %.300s", path, got)
 		}
 	}

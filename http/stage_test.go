@@ -32,7 +32,8 @@ type stage struct {
 func newStage(t testing.TB, change ...func(*Config)) *stage {
 	t.Helper()
 	b := newBench(t, change...)
-	s := &stage{bench: b, tick: make(chan time.Time), beat: make(chan time.Time), shows: map[engine.CampaignID]*campaign.Detail{}}
+	s := &stage{bench: b, tick: make(chan time.Time), beat: make(chan time.Time),
+		shows: map[engine.CampaignID]*campaign.Detail{}}
 	s.byHand()
 	d := detail("cmp_1", campaign.Settings{Name: "autumn"}, campaign.Running)
 	s.shows["cmp_1"] = &d

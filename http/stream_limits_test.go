@@ -109,7 +109,8 @@ func (s *stage) watchSlowly(path string) net.Conn {
 	}
 	s.t.Cleanup(func() { _ = conn.Close() })
 	before := s.streams()
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path, s.admin); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path,
+		s.admin); err != nil {
 		s.t.Fatal(err)
 	}
 	eventually(s.t, "the stream is open", func() bool { return s.streams() == before+1 })

@@ -226,7 +226,8 @@ func TestAReconnectGoesOnWhereTheClientWas(t *testing.T) {
 		count(100 + n)
 	}
 	epoch, _, _ := strings.Cut(v.last, "-")
-	for _, id := range []string{v.last, "x-1", epoch + "-0", epoch + "-99999", epoch + "-x", epoch, "-1", strings.Repeat("9", 100)} {
+	for _, id := range []string{v.last, "x-1", epoch + "-0", epoch + "-99999", epoch + "-x", epoch, "-1",
+		strings.Repeat("9", 100)} {
 		s.watch(livePath, "Last-Event-ID", id).gets("snapshot")
 	}
 	s.refused(422, "validation_failed", livePath+"?last_event_id=1&x=1", "Authorization", "Bearer "+s.admin)

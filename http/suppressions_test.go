@@ -20,7 +20,8 @@ func TestNumbersAreSuppressedFoundAndLifted(t *testing.T) {
 		t.Errorf("%s %+v", a.body, b.ports.suppressors)
 	}
 	a = b.byKey("POST", suppressionsPath, `{"numbers":["`+mobile+`","+4915112345679"]}`).is(200, "")
-	if a.get("added") != 1.0 || a.get("known") != 1.0 || b.ports.suppressed[0].Reason != "asked by letter" || b.ports.suppressed[1].Reason != "manual" {
+	if a.get("added") != 1.0 || a.get("known") != 1.0 || b.ports.suppressed[0].Reason != "asked by letter" ||
+		b.ports.suppressed[1].Reason != "manual" {
 		t.Errorf("%s %+v", a.body, b.ports.suppressed)
 	}
 	a = b.byAdmin("GET", suppressionsPath+"?page=2&page_size=10", "").is(200, "")
@@ -44,9 +45,11 @@ func TestASuppressionThatIsNotConfirmedIsAnswered503(t *testing.T) {
 	if !strings.Contains(string(a.body), "Node b did not confirm.") || a.header.Get("Retry-After") != "1" {
 		t.Errorf("%s, Retry-After %q", a.body, a.header.Get("Retry-After"))
 	}
-	b.byAdmin("POST", suppressionsPath+"/imports", "phone_number\r\n"+mobile+"\r\n", "Content-Type", "text/csv").is(503, "suppression_unconfirmed")
+	b.byAdmin("POST", suppressionsPath+"/imports", "phone_number\r\n"+mobile+"\r\n", "Content-Type", "text/csv").is(503,
+		"suppression_unconfirmed")
 	b.ports.fail = nil
-	if a := b.byKey("POST", suppressionsPath, `{"number":"`+mobile+`"}`).is(200, ""); a.get("added") != 0.0 || a.get("known") != 1.0 {
+	if a := b.byKey("POST", suppressionsPath, `{"number":"`+mobile+`"}`).is(200, ""); a.get("added") != 0.0 ||
+		a.get("known") != 1.0 {
 		t.Errorf("sent again: %s", a.body)
 	}
 }
@@ -64,9 +67,11 @@ func TestSuppressRefusesBodiesThatFailValidation(t *testing.T) {
 	f(`{"numbers":[`+strings.Repeat(`"`+mobile+`",`, 1000)+`"`+mobile+`"]}`, "numbers too_long")
 	f(`{"number":"`+mobile+`","reason":"`+strings.Repeat("x", 201)+`"}`, "reason too_long")
 	f(`{"number":"`+mobile+`","why":"x"}`, "why unknown_field")
-	b.byAdmin("GET", suppressionsPath+"?number=x&page=0", "").is(422, "validation_failed", "number invalid_number", "page out_of_range")
+	b.byAdmin("GET", suppressionsPath+"?number=x&page=0", "").is(422, "validation_failed", "number invalid_number",
+		"page out_of_range")
 	b.byKey("GET", suppressionsPath, "").is(401, "unauthorized")
-	b.do("POST", suppressionsPath, `{"number":"`+mobile+`"}`, "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.do("POST", suppressionsPath, `{"number":"`+mobile+`"}`, "Authorization", "Bearer "+b.token("usr_view")).is(403,
+		"role_too_low")
 	if len(b.ports.suppressed) != 0 {
 		t.Error("something was suppressed")
 	}
@@ -82,7 +87,8 @@ func TestAFileOfNumbersIsSuppressed(t *testing.T) {
 	file.WriteString("x,0151\r\nx,+4915110000000\r\n")
 	csv := []string{"Content-Type", "text/csv"}
 	a := b.byAdmin("POST", suppressionsPath+"/imports?reason=robinson", file.String(), csv...).is(200, "")
-	if a.get("rows") != 2502.0 || a.get("added") != 2500.0 || a.get("known") != 1.0 || a.get("invalid") != 1.0 || len(a.get("rejected").([]any)) != 1 {
+	if a.get("rows") != 2502.0 || a.get("added") != 2500.0 || a.get("known") != 1.0 || a.get("invalid") != 1.0 ||
+		len(a.get("rejected").([]any)) != 1 {
 		t.Errorf("%s", a.body)
 	}
 	if len(b.ports.suppressed) != 2500 || b.ports.suppressed[7].Reason != "robinson" || len(b.ports.suppressors) != 3 {
@@ -90,5 +96,6 @@ func TestAFileOfNumbersIsSuppressed(t *testing.T) {
 	}
 	b.byAdmin("POST", suppressionsPath+"/imports", "name\r\nx\r\n", csv...).is(422, "missing_column")
 	b.byAdmin("POST", suppressionsPath+"/imports", `{}`).is(415, "unsupported_media_type")
-	b.byAdmin("POST", suppressionsPath+"/imports?x=1", "phone_number\r\n", csv...).is(422, "validation_failed", "x unknown_field")
+	b.byAdmin("POST", suppressionsPath+"/imports?x=1", "phone_number\r\n", csv...).is(422, "validation_failed",
+		"x unknown_field")
 }

@@ -29,9 +29,11 @@ func TestABotHasItsCallTransferred(t *testing.T) {
 	b.do("POST", path, `{"to":"+493012345"}`, "Authorization", "Bearer x").is(401, "unauthorized")
 
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
-	b.ports.attempt.Transfer = &attempt.Transfer{Kind: "number", To: "+493012345", By: "api", RequestedAt: at, AnsweredAt: &at, Result: attempt.TransferBridged, SIPCode: 200}
+	b.ports.attempt.Transfer = &attempt.Transfer{Kind: "number", To: "+493012345", By: "api", RequestedAt: at,
+		AnsweredAt: &at, Result: attempt.TransferBridged, SIPCode: 200}
 	a = b.do("GET", path, "", token...).is(200, "")
-	if a.get("result") != "bridged" || a.get("to") != "+493012345" || a.get("kind") != "number" || a.get("requested_by") != "api" || a.get("ended_at") != nil {
+	if a.get("result") != "bridged" || a.get("to") != "+493012345" || a.get("kind") != "number" ||
+		a.get("requested_by") != "api" || a.get("ended_at") != nil {
 		t.Errorf("%s", a.body)
 	}
 	b.byKey("GET", "/api/v1/calls/"+string(theCall), "").is(200, "")
@@ -41,7 +43,8 @@ func TestABotHasItsCallTransferred(t *testing.T) {
 		engine.Invalid("transfer_target", "x"), engine.NotFound("call_ended", "x"),
 	} {
 		b.ports.transferFail = e
-		status := map[engine.Kind]int{engine.KindForbidden: 403, engine.KindConflict: 409, engine.KindInvalid: 422, engine.KindNotFound: 404}[e.Kind]
+		status := map[engine.Kind]int{engine.KindForbidden: 403, engine.KindConflict: 409, engine.KindInvalid: 422,
+			engine.KindNotFound: 404}[e.Kind]
 		b.do("POST", path, `{"to":"+493012345"}`, token...).is(status, e.Code)
 	}
 }

@@ -46,11 +46,15 @@ func TestTriggerAddsOneContact(t *testing.T) {
 func TestDestinationsThatAreNotCalledAreRefused(t *testing.T) {
 	b := newBench(t)
 	const vienna = "+43676123456"
-	b.byKey("POST", triggerPath, `{"campaign_id":"cmp_1","mobile":"`+vienna+`"}`).is(422, "destination_not_allowed", "mobile destination_not_allowed")
-	b.byKey("POST", dialoutPath, `{"bot_id":"bot_1","to_number":"`+vienna+`"}`).is(422, "destination_not_allowed", "to_number destination_not_allowed")
-	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[{"mobile":"`+mobile+`"},{"mobile":"`+vienna+`"}]}`).
+	b.byKey("POST", triggerPath, `{"campaign_id":"cmp_1","mobile":"`+vienna+`"}`).is(422, "destination_not_allowed",
+		"mobile destination_not_allowed")
+	b.byKey("POST", dialoutPath, `{"bot_id":"bot_1","to_number":"`+vienna+`"}`).is(422, "destination_not_allowed",
+		"to_number destination_not_allowed")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[{"mobile":"`+mobile+`"},{"mobile":"`+vienna+
+		`"}]}`).
 		is(422, "validation_failed", "contacts[1].mobile destination_not_allowed")
-	b.byKey("POST", "/api/v1/contacts/exclude", `{"campaign_id":"cmp_1","mobile":"`+vienna+`"}`).is(200, "") // to leave somebody alone is always allowed
+	b.byKey("POST", "/api/v1/contacts/exclude", `{"campaign_id":"cmp_1","mobile":"`+vienna+`"}`).is(200,
+		"") // to leave somebody alone is always allowed
 	if len(b.ports.triggers)+len(b.ports.dialouts)+len(b.ports.adds) != 0 {
 		t.Error("a command was given")
 	}
@@ -82,7 +86,8 @@ func TestTriggerRefusesBodiesThatFailValidation(t *testing.T) {
 		many[i] = `"k` + strings.Repeat("x", i) + `":1`
 	}
 	f(triggerBody(`,"metadata":{`+strings.Join(many[:63], ",")+`,"y":1,"z":1}`), "metadata too_many")
-	for _, n := range []string{"4915112345678", "0049151", "+0151123456", "+49 151 12345678", "+49", "+4915112345678901234", "abc", "+49151abc5678"} {
+	for _, n := range []string{"4915112345678", "0049151", "+0151123456", "+49 151 12345678", "+49",
+		"+4915112345678901234", "abc", "+49151abc5678"} {
 		f(`{"campaign_id":"cmp_1","mobile":"`+n+`"}`, "mobile invalid_number")
 	}
 	f(`[]`)
@@ -139,7 +144,8 @@ func TestMalformedBodies(t *testing.T) {
 	f(`   `, "empty_body")
 	for _, body := range []string{
 		`{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":01}`, `{"a":1.}`, `{"a":-}`, `{"a":1e}`,
-		`{"a":tru}`, `{"a":"x}`, `{"a":"\x"}`, `{"a":"\u12"}`, `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, "{\"a\":\"\xff\"}", "{\"a\":\"\n\"}",
+		`{"a":tru}`, `{"a":"x}`, `{"a":"\x"}`, `{"a":"\u12"}`, `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, "{\"a\":\"\xff\"}",
+		"{\"a\":\"\n\"}",
 		triggerBody("") + `x`, triggerBody("") + triggerBody(""), `{"a":[1,]}`, `{"a":[1`, `{"a":NaN}`,
 		strings.Repeat("[", 100) + strings.Repeat("]", 100), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
 	} {
@@ -149,7 +155,8 @@ func TestMalformedBodies(t *testing.T) {
 
 func TestContentTypeMustBeJSON(t *testing.T) {
 	b := newBench(t)
-	for _, ct := range []string{"text/plain", "application/x-www-form-urlencoded", "application/jsonx", "multipart/form-data; boundary=x", "application/xml"} {
+	for _, ct := range []string{"text/plain", "application/x-www-form-urlencoded", "application/jsonx",
+		"multipart/form-data; boundary=x", "application/xml"} {
 		b.byKey("POST", triggerPath, triggerBody(""), "Content-Type", ct).is(415, "unsupported_media_type")
 	}
 	for _, ct := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON ;x=y"} {
@@ -174,7 +181,8 @@ func TestTriggerPassesOnWhatTheCampaignSays(t *testing.T) {
 	f(engine.Conflict("outside_window", "The window is closed."), 409, "outside_window")
 	f(engine.Conflict("campaign_not_running", "It is a draft."), 409, "campaign_not_running")
 	f(engine.Conflict("contact_excluded", "Excluded."), 409, "contact_excluded")
-	f(engine.Invalid("destination_not_allowed", "No.", engine.FieldError{Field: "mobile", Code: "x", Message: "y"}), 422, "destination_not_allowed")
+	f(engine.Invalid("destination_not_allowed", "No.", engine.FieldError{Field: "mobile", Code: "x", Message: "y"}), 422,
+		"destination_not_allowed")
 	a := f(engine.Unavailable("database", "Away.", 2500*time.Millisecond), 503, "database")
 	if a.header.Get("Retry-After") != "3" {
 		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
@@ -239,7 +247,8 @@ func TestNothingPersonalIsLogged(t *testing.T) {
 // against the rules.
 func FuzzTriggerBody(f *testing.F) {
 	b := newBench(f)
-	for _, s := range []string{triggerBody(""), triggerBody(`,"metadata":{"a":[1,{}],"b":null}`), `{"campaign_id":1}`, `[]`, `{`, `{"campaign_id":"x","mobile":"+1"}`} {
+	for _, s := range []string{triggerBody(""), triggerBody(`,"metadata":{"a":[1,{}],"b":null}`), `{"campaign_id":1}`,
+		`[]`, `{`, `{"campaign_id":"x","mobile":"+1"}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

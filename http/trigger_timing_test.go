@@ -18,7 +18,8 @@ import (
 type cheapCampaigns struct{ *ports }
 
 func (cheapCampaigns) Trigger(_ context.Context, c campaign.Trigger) (campaign.TriggerReply, error) {
-	return campaign.TriggerReply{Status: "queued", ContactID: "0123456789abcdef0123456789abcdef", CampaignID: c.Campaign}, nil
+	return campaign.TriggerReply{Status: "queued", ContactID: "0123456789abcdef0123456789abcdef",
+		CampaignID: c.Campaign}, nil
 }
 
 // BenchmarkTrigger measures one trigger from the received request to the finished response, without
@@ -30,7 +31,8 @@ func BenchmarkTrigger(b *testing.B) {
 			full, key := access.NewAPIKey("crm", testAt)
 			p.keys = append(p.keys, key)
 			cfg.JWTSecret, cfg.Registry, cfg.Log = secret, prometheus.NewRegistry(), zerolog.Nop()
-			s, err := New(cfg, Deps{Campaigns: cheapCampaigns{p}, Calls: p, Keys: p, Users: p, Replies: p, Bots: p, Trunks: p, Numbers: p, Health: p})
+			s, err := New(cfg, Deps{Campaigns: cheapCampaigns{p}, Calls: p, Keys: p, Users: p, Replies: p, Bots: p, Trunks: p,
+				Numbers: p, Health: p})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -77,7 +77,8 @@ func (b *bench) connect() net.Conn {
 
 // head returns the header of an upload; fields are whole header lines.
 func (b *bench) head(path string, fields ...string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + b.admin + "\r\nContent-Type: text/csv\r\n" + strings.Join(append(fields, "", ""), "\r\n")
+	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + b.admin + "\r\nContent-Type: text/csv\r\n" +
+		strings.Join(append(fields, "", ""), "\r\n")
 }
 
 func chunk(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
@@ -110,7 +111,8 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 	const csv = "text/csv"
 	b.do("POST", importsPath, csvFile, "Content-Type", csv).is(401, "unauthorized")
 	b.do("POST", importsPath, csvFile, "Content-Type", csv, "X-API-Key", b.key).is(401, "unauthorized")
-	b.do("POST", importsPath, csvFile, "Content-Type", csv, "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.do("POST", importsPath, csvFile, "Content-Type", csv, "Authorization", "Bearer "+b.token("usr_view")).is(403,
+		"role_too_low")
 	post("/api/v1/campaigns/no%20name/imports", "Content-Type", csv).is(404, "campaign_not_found")
 	post(importsPath, "Content-Type", "application/json").is(415, "unsupported_media_type")
 	post(importsPath, "Content-Type", "text/csv; charset=utf-16").is(415, "unsupported_media_type")
@@ -118,9 +120,11 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 	post(importsPath+"?wait=maybe", "Content-Type", csv).is(422, "validation_failed", "wait unknown_value")
 	post(importsPath+"?name=x", "Content-Type", csv).is(422, "validation_failed", "name unknown_field")
 	post(importsPath+"?filename=a%00b", "Content-Type", csv).is(422, "validation_failed", "filename invalid_format")
-	post(importsPath+"?filename="+strings.Repeat("x", 256), "Content-Type", csv).is(422, "validation_failed", "filename too_long")
+	post(importsPath+"?filename="+strings.Repeat("x", 256), "Content-Type", csv).is(422, "validation_failed",
+		"filename too_long")
 	post(importsPath+"?dry_run=1", "Content-Type", csv).is(422, "validation_failed", "dry_run unknown_value")
-	for _, mapping := range []string{"", "x", "[]", `{"a":1}`, `{"":"b"}`, `{"a":"b","a":"c"}`, `{"a":"\u0000"}`, `{"a":"` + strings.Repeat("x", 65) + `"}`,
+	for _, mapping := range []string{"", "x", "[]", `{"a":1}`, `{"":"b"}`, `{"a":"b","a":"c"}`, `{"a":"\u0000"}`,
+		`{"a":"` + strings.Repeat("x", 65) + `"}`,
 		`{"` + strings.Repeat("x", 257) + `":"b"}`, "{" + strings.TrimSuffix(strings.Repeat(`"a":"",`, 129), ",") + "}"} {
 		post(importsPath+"?mapping="+url.QueryEscape(mapping), "Content-Type", csv).is(422, "validation_failed", "mapping")
 	}
@@ -148,7 +152,8 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 // taken for a request.
 func TestARefusedUploadIsAnsweredAndItsRestIsNoRequest(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.ImportBodyCap = 8 << 20 })
-	trap := "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key + "\r\nContent-Type: application/json\r\nContent-Length: " +
+	trap := "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key +
+		"\r\nContent-Type: application/json\r\nContent-Length: " +
 		fmt.Sprint(len(triggerBody(""))) + "\r\n\r\n" + triggerBody("")
 	f := func(name, head, body string, status int, code string) {
 		t.Helper()
@@ -172,10 +177,13 @@ func TestARefusedUploadIsAnsweredAndItsRestIsNoRequest(t *testing.T) {
 	large := strings.Repeat(trap, 20_000) // some 5 MiB
 	size := fmt.Sprintf("Content-Length: %d", len(large))
 	f("nobody", strings.Replace(b.head(importsPath, size), b.admin, "x", 1), large, 401, "unauthorized")
-	f("wrong type", strings.Replace(b.head(importsPath, size), "text/csv", "text/html", 1), large, 415, "unsupported_media_type")
+	f("wrong type", strings.Replace(b.head(importsPath, size), "text/csv", "text/html", 1), large, 415,
+		"unsupported_media_type")
 	f("too large, and says so", b.head(importsPath, "Content-Length: 9000000"), large, 413, "body_too_large")
-	f("too large, in chunks", b.head(importsPath, "Transfer-Encoding: chunked"), strings.Repeat(chunk(large[:1<<20]), 10), 413, "body_too_large")
-	f("chunks that are none", b.head(importsPath, "Transfer-Encoding: chunked"), chunk("phone_number\n")+"what?\r\n"+trap, 400, "upload_broken")
+	f("too large, in chunks", b.head(importsPath, "Transfer-Encoding: chunked"), strings.Repeat(chunk(large[:1<<20]), 10),
+		413, "body_too_large")
+	f("chunks that are none", b.head(importsPath, "Transfer-Encoding: chunked"), chunk("phone_number\n")+"what?\r\n"+trap,
+		400, "upload_broken")
 	b.ports.fail = engine.Conflict("contacts_locked", "no")
 	f("refused without a look", b.head(importsPath, size), large, 409, "contacts_locked")
 	b.ports.onImport = func(_ context.Context, _ campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
@@ -313,7 +321,8 @@ func TestASlowUploadIsEndedAndASteadyOneIsNot(t *testing.T) {
 		_, err := io.ReadAll(file)
 		return anImport(c), err
 	}
-	upload("a steady upload", b, 60, 2000, 50*time.Millisecond) // for longer than one look may take, faster than it must be
+	upload("a steady upload", b, 60, 2000,
+		50*time.Millisecond) // for longer than one look may take, faster than it must be
 	upload("a trickle", b, 1000, 10, 50*time.Millisecond)
 	upload("a pause", b, 2, 50_000, 10*time.Second)
 	upload("a slow reader", slow, 10, 2000, 10*time.Millisecond)
@@ -365,7 +374,8 @@ func TestShutdownEndsAnUpload(t *testing.T) {
 func TestBodiesInChunksAreReadWholeOrNotAtAll(t *testing.T) {
 	b := newBench(t)
 	headOf := func(b *bench) string {
-		return "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key + "\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+		return "POST " + triggerPath + " HTTP/1.1\r\nHost: x\r\nX-API-Key: " + b.key +
+			"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 	}
 	head, body := headOf(b), triggerBody("")
 	c := b.connect()

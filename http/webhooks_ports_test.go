@@ -56,7 +56,8 @@ func (p *ports) CreateWebhook(_ context.Context, e webhook.Endpoint, secret stri
 	return nil
 }
 
-func (p *ports) ChangeWebhook(_ context.Context, id webhook.EndpointID, change func(*webhook.Endpoint), _ engine.Who) (webhook.Endpoint, error) {
+func (p *ports) ChangeWebhook(_ context.Context, id webhook.EndpointID, change func(*webhook.Endpoint),
+	_ engine.Who) (webhook.Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, err := p.hook(id)
@@ -77,7 +78,8 @@ func (p *ports) DeleteWebhook(_ context.Context, id webhook.EndpointID, _ engine
 	return nil
 }
 
-func (p *ports) RotateWebhookSecret(_ context.Context, id webhook.EndpointID, secret string, until time.Time, _ engine.Who) (webhook.Endpoint, error) {
+func (p *ports) RotateWebhookSecret(_ context.Context, id webhook.EndpointID, secret string, until time.Time,
+	_ engine.Who) (webhook.Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, err := p.hook(id)
@@ -89,18 +91,21 @@ func (p *ports) RotateWebhookSecret(_ context.Context, id webhook.EndpointID, se
 	return *e, nil
 }
 
-func (p *ports) TestWebhook(_ context.Context, id webhook.EndpointID, m webhook.Message, _ engine.Who) (webhook.Delivery, error) {
+func (p *ports) TestWebhook(_ context.Context, id webhook.EndpointID, m webhook.Message,
+	_ engine.Who) (webhook.Delivery, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := p.hook(id); err != nil {
 		return webhook.Delivery{}, err
 	}
-	d := webhook.Delivery{ID: int64(len(p.hooks.log) + 1), Message: m.ID, Type: m.Type, State: webhook.Pending, CreatedAt: m.At, NextAt: &m.At}
+	d := webhook.Delivery{ID: int64(len(p.hooks.log) + 1), Message: m.ID, Type: m.Type, State: webhook.Pending,
+		CreatedAt: m.At, NextAt: &m.At}
 	p.hooks.log = append([]webhook.Delivery{d}, p.hooks.log...)
 	return d, nil
 }
 
-func (p *ports) Deliveries(_ context.Context, id webhook.EndpointID, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
+func (p *ports) Deliveries(_ context.Context, id webhook.EndpointID, q webhook.DeliveryQuery) ([]webhook.Delivery,
+	error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := p.hook(id); err != nil {
@@ -115,7 +120,8 @@ func (p *ports) Deliveries(_ context.Context, id webhook.EndpointID, q webhook.D
 	return out, nil
 }
 
-func (p *ports) Replay(_ context.Context, id webhook.EndpointID, delivery int64, _ engine.Who) (webhook.Delivery, error) {
+func (p *ports) Replay(_ context.Context, id webhook.EndpointID, delivery int64, _ engine.Who) (webhook.Delivery,
+	error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, err := p.hook(id)

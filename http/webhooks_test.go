@@ -33,15 +33,19 @@ func TestAWebhookIsMadeChangedAndRemovedAndItsSecretShownOnce(t *testing.T) {
 	}
 	one := b.byAdmin("GET", hooksPath+"/"+id, "").is(200, "")
 	list := b.byAdmin("GET", hooksPath, "").is(200, "")
-	if strings.Contains(string(one.body), "whsec_") || strings.Contains(string(list.body), "whsec_") || list.get("total").(float64) != 1 {
+	if strings.Contains(string(one.body), "whsec_") || strings.Contains(string(list.body), "whsec_") ||
+		list.get("total").(float64) != 1 {
 		t.Errorf("%s\n%s", one.body, list.body)
 	}
-	changed := b.byAdmin("PATCH", hooksPath+"/"+id, `{"url":"https://other.example.org/","types":[],"is_active":false}`).is(200, "")
-	if changed.get("is_active") != false || changed.get("url") != "https://other.example.org/" || changed.get("description") != "CRM" {
+	changed := b.byAdmin("PATCH", hooksPath+"/"+id,
+		`{"url":"https://other.example.org/","types":[],"is_active":false}`).is(200, "")
+	if changed.get("is_active") != false || changed.get("url") != "https://other.example.org/" ||
+		changed.get("description") != "CRM" {
 		t.Errorf("%s", changed.body)
 	}
 	rotated := b.byAdmin("POST", hooksPath+"/"+id+"/rotate-secret", "").is(200, "")
-	if s := rotated.get("secret").(string); s == secret || rotated.get("old_secret_until") != testAt.Add(webhook.Overlap).Format(time.RFC3339) {
+	if s := rotated.get("secret").(string); s == secret ||
+		rotated.get("old_secret_until") != testAt.Add(webhook.Overlap).Format(time.RFC3339) {
 		t.Errorf("%s", rotated.body)
 	}
 	b.clock.advance(webhook.Overlap)
@@ -73,13 +77,16 @@ func TestWhatIsWrongWithAWebhookIsSaid(t *testing.T) {
 	f(`{"url":"https://crm.example.org","types":["x"]}`, "types[0] unknown_value")
 	f(`{"url":"https://crm.example.org","types":["attempt.ended","attempt.ended"]}`, "types[1] duplicate")
 	f(`{"url":"https://crm.example.org","campaigns":["a b"]}`, "campaigns[0] invalid_format")
-	f(`{"url":"https://crm.example.org","campaigns":[`+strings.TrimSuffix(strings.Repeat(`"c",`, webhook.CampaignCap+1), ",")+`]}`, "campaigns too_long")
-	f(`{"url":"https://crm.example.org","description":"`+strings.Repeat("x", webhook.DescriptionCap+1)+`","secret":"s"}`, "description too_long", "secret unknown_field")
+	f(`{"url":"https://crm.example.org","campaigns":[`+strings.TrimSuffix(strings.Repeat(`"c",`, webhook.CampaignCap+1),
+		",")+`]}`, "campaigns too_long")
+	f(`{"url":"https://crm.example.org","description":"`+strings.Repeat("x", webhook.DescriptionCap+1)+`","secret":"s"}`,
+		"description too_long", "secret unknown_field")
 	b.byAdmin("PATCH", hooksPath+"/whk_1", `{}`).is(422, "validation_failed")
 	b.byAdmin("PATCH", hooksPath+"/whk_1", `{"is_active":true}`).is(404, "webhook_not_found")
 	b.byAdmin("POST", hooksPath+"/whk_1/replay", `{}`).is(422, "validation_failed", "since required")
 	b.byAdmin("GET", hooksPath+"/whk_1/deliveries?cursor=x&page_size=0&state=gone&q=1", "").
-		is(422, "validation_failed", "cursor invalid_format", "page_size out_of_range", "state unknown_value", "q unknown_field")
+		is(422, "validation_failed", "cursor invalid_format", "page_size out_of_range", "state unknown_value",
+			"q unknown_field")
 
 	for range webhook.EndpointCap {
 		b.byAdmin("POST", hooksPath, `{"url":"https://crm.example.org"}`).is(201, "")
@@ -115,7 +122,8 @@ func TestTheLogOfAWebhookIsReadInPartsAndItsMessagesSentAgain(t *testing.T) {
 		t.Errorf("%q, want %q", ids, want)
 	}
 	failed := b.byAdmin("GET", at+"/deliveries?state=failed", "").is(200, "")
-	if list := failed.get("deliveries").([]any); len(list) != 1 || list[0].(map[string]any)["response_status"].(float64) != 500 {
+	if list := failed.get("deliveries").([]any); len(list) != 1 ||
+		list[0].(map[string]any)["response_status"].(float64) != 500 {
 		t.Errorf("%s", failed.body)
 	}
 	if got := b.byAdmin("POST", at+"/deliveries/3/replay", "").is(202, ""); got.get("state") != "pending" {
@@ -123,7 +131,8 @@ func TestTheLogOfAWebhookIsReadInPartsAndItsMessagesSentAgain(t *testing.T) {
 	}
 	b.byAdmin("POST", at+"/deliveries/99/replay", "").is(404, "delivery_not_found")
 	b.byAdmin("POST", at+"/deliveries/x/replay", "").is(404, "delivery_not_found")
-	if got := b.byAdmin("POST", at+"/replay", `{"since":"2030-03-01T00:00:00Z"}`).is(202, ""); got.get("replayed").(float64) != 3 {
+	if got := b.byAdmin("POST", at+"/replay", `{"since":"2030-03-01T00:00:00Z"}`).is(202,
+		""); got.get("replayed").(float64) != 3 {
 		t.Errorf("%s", got.body)
 	}
 	b.byAdmin("PATCH", at, `{"is_active":false}`).is(200, "")
@@ -208,21 +217,28 @@ func TestEveryTypeOfMessageIsInTheOpenAPIFileAndObeysIt(t *testing.T) {
 // without.
 func everyFact() (out []webhook.Fact) {
 	at := testAt
-	a := attempt.Attempt{ID: theAttempt, Campaign: "cmp_1", Contact: "c1", Bot: "bot_1", To: mobile, From: "+493023125000", SIPReason: "OK",
-		ReservedAt: &at, InviteAt: &at, AnsweredAt: &at, BotConnectedAt: &at, ServedAt: &at, EndedAt: &at, HungUpBy: "callee", Session: "MZ1",
-		Result: &attempt.Result{Disposition: "sale", SubDisposition: "gold", Summary: "s", Variables: map[string]string{"k": "v"}, TranscriptURL: "https://x", RecordingURL: "https://y"}}
-	c := contact.Contact{ID: "c1", Campaign: "cmp_1", Number: mobile, Variables: map[string]string{"name": "Ada"}, LastOutcome: engine.OutcomeCompleted, LastDisposition: "sale"}
+	a := attempt.Attempt{ID: theAttempt, Campaign: "cmp_1", Contact: "c1", Bot: "bot_1", To: mobile, From: "+493023125000",
+		SIPReason:  "OK",
+		ReservedAt: &at, InviteAt: &at, AnsweredAt: &at, BotConnectedAt: &at, ServedAt: &at, EndedAt: &at, HungUpBy: "callee",
+		Session: "MZ1",
+		Result: &attempt.Result{Disposition: "sale", SubDisposition: "gold", Summary: "s",
+			Variables: map[string]string{"k": "v"}, TranscriptURL: "https://x", RecordingURL: "https://y"}}
+	c := contact.Contact{ID: "c1", Campaign: "cmp_1", Number: mobile, Variables: map[string]string{"name": "Ada"},
+		LastOutcome: engine.OutcomeCompleted, LastDisposition: "sale"}
 	event := func(t journal.Type, change func(*journal.Event)) {
-		e := journal.Event{Campaign: "cmp_1", Seq: int64(len(out) + 1), Run: 1, At: at, Type: t, Data: journal.Data{Who: &engine.Who{Name: "ada@example.org"}, Reason: "why"}}
+		e := journal.Event{Campaign: "cmp_1", Seq: int64(len(out) + 1), Run: 1, At: at, Type: t,
+			Data: journal.Data{Who: &engine.Who{Name: "ada@example.org"}, Reason: "why"}}
 		change(&e)
 		out = append(out, webhook.Fact{Event: e}, webhook.Fact{Event: e, Call: &a, Person: &c})
 	}
-	for _, t := range []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed, journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed, journal.CampaignRestarted} {
+	for _, t := range []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.CampaignResumed,
+		journal.CampaignStopped, journal.CampaignCompleted, journal.CampaignFailed, journal.CampaignRestarted} {
 		event(t, func(*journal.Event) {})
 	}
 	ended := func(e *journal.Event) {
 		e.Contact, e.Attempt = "c1", theAttempt
-		e.Data = journal.Data{Outcome: engine.OutcomeCompleted, Consumed: true, Answered: true, Connected: true, Pass: 1, Number: 1, Trunk: "t1", SIPCode: 200, RingMS: 5, TalkMS: 9, ReservedAt: &at, DueAt: &at}
+		e.Data = journal.Data{Outcome: engine.OutcomeCompleted, Consumed: true, Answered: true, Connected: true, Pass: 1,
+			Number: 1, Trunk: "t1", SIPCode: 200, RingMS: 5, TalkMS: 9, ReservedAt: &at, DueAt: &at}
 	}
 	event(journal.AttemptEnded, ended)
 	event(journal.AttemptEnded, func(e *journal.Event) { ended(e); e.Campaign, e.Contact, e.Seq = "", "", 0 })
@@ -230,24 +246,29 @@ func everyFact() (out []webhook.Fact) {
 		e.Contact, e.Attempt, e.Data = "c1", theAttempt, journal.Data{Cause: "no_seat"}
 	})
 	event(journal.ResultStored, func(e *journal.Event) { e.Contact, e.Attempt = "c1", theAttempt })
-	for _, s := range []contact.State{contact.Completed, contact.Failed, contact.Abandoned, contact.MachineDetected, contact.WindowClosed, contact.ManuallyStopped, contact.Excluded} {
+	for _, s := range []contact.State{contact.Completed, contact.Failed, contact.Abandoned, contact.MachineDetected,
+		contact.WindowClosed, contact.ManuallyStopped, contact.Excluded} {
 		event(
 			journal.ContactChanged,
 			func(e *journal.Event) { e.Contact, e.Attempt, e.Data.NoResult = "c1", theAttempt, theAttempt },
 		)
 		event(journal.ContactChanged, func(e *journal.Event) {
-			e.Contact, e.Data.Before, e.Data.After = "c1", &contact.Facts{State: contact.Pending}, &contact.Facts{State: s, Used: 1, Max: 3}
+			e.Contact, e.Data.Before, e.Data.After = "c1", &contact.Facts{State: contact.Pending}, &contact.Facts{State: s,
+				Used: 1, Max: 3}
 		})
 	}
 	event(journal.ContactChanged, func(e *journal.Event) {
-		e.Contact, e.Data.Before, e.Data.After, e.Data.DueAt = "c1", &contact.Facts{}, &contact.Facts{Callback: contact.CallbackPending}, &at
+		e.Contact, e.Data.Before, e.Data.After, e.Data.DueAt =
+			"c1", &contact.Facts{}, &contact.Facts{Callback: contact.CallbackPending}, &at
 	})
 	event(journal.ContactChanged, func(e *journal.Event) {
-		e.Contact, e.Data.Before, e.Data.After = "c1", &contact.Facts{Callback: contact.CallbackPending}, &contact.Facts{Callback: contact.CallbackCancelled}
+		e.Contact, e.Data.Before, e.Data.After =
+			"c1", &contact.Facts{Callback: contact.CallbackPending}, &contact.Facts{Callback: contact.CallbackCancelled}
 	})
 	event(journal.ContactsAdded, func(e *journal.Event) { e.Data.Count, e.Data.Import = 7, theImport })
 	event(journal.ContactsClosed, func(e *journal.Event) {
-		e.Data.Moves = []journal.Move{{After: &contact.Facts{State: contact.WindowClosed}, Count: 5}, {Before: &contact.Facts{}, Count: 1}}
+		e.Data.Moves = []journal.Move{{After: &contact.Facts{State: contact.WindowClosed}, Count: 5},
+			{Before: &contact.Facts{}, Count: 1}}
 	})
 	return out
 }

@@ -324,7 +324,8 @@ func (c *call) BotConnected(l *botlink.Link, at time.Time) {
 	endpoint, missed := l.Tried()
 	c.mu.Lock()
 	if c.link == l {
-		c.emit(engine.MediaEvent{Kind: engine.MediaBotConnected, At: at, Session: l.Session(), Endpoint: endpoint, Missed: missed})
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotConnected, At: at, Session: l.Session(), Endpoint: endpoint,
+			Missed: missed})
 	}
 	c.unlock()
 }
@@ -335,7 +336,8 @@ func (c *call) BotFailed(l *botlink.Link, at time.Time, reason string, refused b
 	c.mu.Lock()
 	if c.link == l {
 		c.link = nil
-		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: at, Session: l.Session(), Error: reason, Refused: refused, Missed: missed})
+		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: at, Session: l.Session(), Error: reason, Refused: refused,
+			Missed: missed})
 	}
 	c.unlock()
 }

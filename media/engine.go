@@ -213,7 +213,8 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if !ok {
 		c = &call{
 			e: e, id: cmd.Attempt, amd: cmd.AMD, listen: cmd.Listen, record: cmd.Record, sink: sink, openedAt: time.Now(),
-			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
+			ssrc: rand.Uint32(), seq: uint16(rand.Uint32()) >> 1,
+			ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
 		if f := e.cfg.Fence; f != nil {
 			c.begun = f.Lease()

@@ -560,7 +560,8 @@ func TestMessageFromWAV(t *testing.T) {
 	if err != nil || len(got) != 160 || got[0] != g711.ToUlaw(-8000) || got[80] != g711.ToUlaw(0) {
 		t.Fatalf("wrong audio: %v", err)
 	}
-	for i, bad := range [][]byte{nil, []byte("RIFF"), wav(1, 2, 16, 8000, pcm), wav(1, 1, 16, 16000, pcm), wav(3, 1, 32, 8000, pcm), wav(1, 1, 16, 8000, nil)} {
+	for i, bad := range [][]byte{nil, []byte("RIFF"), wav(1, 2, 16, 8000, pcm), wav(1, 1, 16, 16000, pcm),
+		wav(3, 1, 32, 8000, pcm), wav(1, 1, 16, 8000, nil)} {
 		if _, err := parseWAV(bad); err == nil {
 			t.Fatalf("bad file %d was accepted", i)
 		}

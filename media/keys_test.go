@@ -72,7 +72,8 @@ func TestKeysGoByINFOWhereTheFarSideOrTheTrunkWantsIt(t *testing.T) {
 	p := newPhone(t, 4)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
 	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
-	offer, _ = e.Open(engine.OpenMedia{Attempt: attempt(2), Profile: engine.MediaProfile{DTMF: engine.DTMFByINFO}}, ev.sink)
+	offer, _ = e.Open(engine.OpenMedia{Attempt: attempt(2), Profile: engine.MediaProfile{DTMF: engine.DTMFByINFO}},
+		ev.sink)
 	e.Answer(attempt(2), p.called(offer, "0 101"), time.Now())
 	for i := 1; i <= 2; i++ {
 		if bySIP, err := e.SendDigits(attempt(i), "1"); !bySIP || err != nil {
@@ -111,7 +112,8 @@ func TestACallWhoseStreamIsSwitchedOffGoesOnAfterwards(t *testing.T) {
 	e.Answer(attempt(1), p.called(offer, "0 101"), time.Now())
 	p.say(0, speech(160, 1))
 	p.hear()
-	off, err := e.Reoffer(attempt(1), "", []byte("v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 0 RTP/AVP 0\r\n"))
+	off, err := e.Reoffer(attempt(1), "", []byte("v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 "+
+		"0\r\nm=audio 0 RTP/AVP 0\r\n"))
 	if err != nil || offPort(off) != "0" {
 		t.Fatalf("%s %v", off, err)
 	}

@@ -73,7 +73,8 @@ func TestLoad(t *testing.T) {
 	before := memory()
 	verdicts := make(chan engine.MediaEvent, 10*n)
 	for i := range n {
-		_, err := e.Open(engine.OpenMedia{Attempt: attempt(i), AMD: engine.AMDParallel, Profile: profile}, func(ev engine.MediaEvent) { verdicts <- ev })
+		_, err := e.Open(engine.OpenMedia{Attempt: attempt(i), AMD: engine.AMDParallel, Profile: profile},
+			func(ev engine.MediaEvent) { verdicts <- ev })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,10 +115,12 @@ func TestLoad(t *testing.T) {
 	s1, took := e.Stats(), time.Since(at)
 	used := cpu() - c0
 	after := memory()
-	t.Logf("%d calls, %s: %.4f %% of a core per call; heap+stacks %.1f KiB per call; received %.0f/s, sent %.0f/s, to bots %.0f/s, from bots %.0f/s, lost %d, ticks skipped %d, bots up %d, slow %d",
+	t.Logf("%d calls, %s: %.4f %% of a core per call; heap+stacks %.1f KiB per call; received %.0f/s, sent %.0f/s, to "+
+		"bots %.0f/s, from bots %.0f/s, lost %d, ticks skipped %d, bots up %d, slow %d",
 		n, kind, 100*used.Seconds()/took.Seconds()/float64(n), float64(after-before)/1024/float64(n),
 		float64(s1.PacketsReceived-s0.PacketsReceived)/took.Seconds(), float64(s1.PacketsSent-s0.PacketsSent)/took.Seconds(),
-		float64(s1.BotFramesSent-s0.BotFramesSent)/took.Seconds(), float64(s1.BotFramesReceived-s0.BotFramesReceived)/took.Seconds(),
+		float64(s1.BotFramesSent-s0.BotFramesSent)/took.Seconds(),
+		float64(s1.BotFramesReceived-s0.BotFramesReceived)/took.Seconds(),
 		s1.PacketsLost, s1.TicksSkipped, s1.Bots, s1.SlowBots)
 }
 
@@ -140,7 +143,8 @@ func memory() uint64 {
 // farSides is the child: phones that talk and bots that answer each frame.
 func farSides() {
 	up := websocket.Upgrader{ReadBufferSize: 1024, WriteBufferSize: 1024}
-	reply := []byte(`{"event":"media","streamSid":"x","media":{"payload":"` + base64.StdEncoding.EncodeToString(make([]byte, 160)) + `"}}`)
+	reply := []byte(`{"event":"media","streamSid":"x","media":{"payload":"` +
+		base64.StdEncoding.EncodeToString(make([]byte, 160)) + `"}}`)
 	ln, _ := net.Listen("tcp", "127.0.0.1:0")
 	go func() {
 		_ = http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

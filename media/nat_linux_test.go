@@ -70,7 +70,8 @@ func newHome(t *testing.T, name string) home {
 			t.Fatal(err)
 		}
 	}
-	nat := "table ip nat {\n chain out {\n type nat hook postrouting priority 100\n oifname \"out\" masquerade random\n }\n}\n"
+	nat := "table ip nat {\n chain out {\n type nat hook postrouting priority 100\n oifname \"out\" masquerade " +
+		"random\n }\n}\n"
 	if err := run(nat, "ip", "netns", "exec", h.r, "nft", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}

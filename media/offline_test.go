@@ -63,7 +63,8 @@ func sameVerdict(t *testing.T, name string, law codec.Codec, late time.Duration)
 	}
 	got := ev.next(engine.MediaVerdict)
 	if got.Verdict != want.Verdict || got.Confidence != want.Confidence || !maps.Equal(got.Features, want.Features.Map()) {
-		t.Fatalf("the call: %s %.3f %v\nthe recording: %s %.3f %v", got.Verdict, got.Confidence, got.Features, want.Verdict, want.Confidence, want.Features.Map())
+		t.Fatalf("the call: %s %.3f %v\nthe recording: %s %.3f %v", got.Verdict, got.Confidence, got.Features, want.Verdict,
+			want.Confidence, want.Features.Map())
 	}
 }
 

@@ -122,7 +122,8 @@ func (e *Engine) grow(now int64) *socket {
 		if !e.pool.full {
 			e.pool.full = true
 			e.log.Warn().Err(err).Int("sockets", len(e.sockets)).
-				Msg("no more RTP ports can be opened: calls that wait for their first audio share ports, and behind a NAT some stay silent; widen --rtp-ports")
+				Msg("no more RTP ports can be opened: calls that wait for their first audio share ports, and behind a NAT some " +
+					"stay silent; widen --rtp-ports")
 		}
 		return nil
 	}

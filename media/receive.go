@@ -286,7 +286,8 @@ func (c *call) judge(d amd.Decision) {
 		ev.GreetingEnd = now.Add(d.GreetingEnd - d.At)
 	}
 	c.judged = true
-	if on := d.Verdict.Live() && c.listen.Revise > 0 || d.Verdict == engine.VerdictMachine && c.listen.Voicemail != ""; !on {
+	if on := d.Verdict.Live() && c.listen.Revise > 0 || d.Verdict == engine.VerdictMachine &&
+		c.listen.Voicemail != ""; !on {
 		c.det = nil
 	}
 	c.emit(ev)

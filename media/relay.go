@@ -58,7 +58,8 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 		p = &call{
 			e: e, id: a, callee: c, leg: leg, begun: c.begun, amd: engine.AMDOff, sock: c.sock, openedAt: time.Now(),
 			described: describe(e.cfg.Host, c.sock.port),
-			ssrc:      rand.Uint32(), seq: uint16(rand.Uint32()) >> 1, ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
+			ssrc:      rand.Uint32(), seq: uint16(rand.Uint32()) >> 1,
+			ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
 		p.peer.Owner, p.peer.Alone = p, e.latches(profile)
 		if c.peers == nil {
@@ -219,7 +220,8 @@ func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec
 	if int32(next-c.ts) > 0 { //nolint:gosec // RFC 1982 arithmetic
 		c.ts = next
 	}
-	h := rtp.Header{Version: 2, Marker: pkt.Marker || begins, PayloadType: pt, SequenceNumber: seq, Timestamp: ts, SSRC: c.ssrc}
+	h := rtp.Header{Version: 2, Marker: pkt.Marker || begins, PayloadType: pt, SequenceNumber: seq, Timestamp: ts,
+		SSRC: c.ssrc}
 	_, _ = h.MarshalTo(slot[:rtpHeaderBytes]) // cannot fail: the slot is large enough
 	n := copy(slot[rtpHeaderBytes:], payload)
 	if law != codec.None && law != c.ans.Send {

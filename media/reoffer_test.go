@@ -17,7 +17,8 @@ import (
 func lines(t testing.TB, e *Engine, sdp []byte) string {
 	t.Helper()
 	c := e.call(attempt(1))
-	return strings.NewReplacer("\r\n", "\n", fmt.Sprint(c.sock.port), "PORT", fmt.Sprint(c.described.session), "ID").Replace(string(sdp))
+	return strings.NewReplacer("\r\n", "\n", fmt.Sprint(c.sock.port), "PORT", fmt.Sprint(c.described.session),
+		"ID").Replace(string(sdp))
 }
 
 func reoffer(t testing.TB, e *Engine, offer string) string {
@@ -45,7 +46,8 @@ func TestTheAnswerOfAReofferHasWhatBothSidesCanDo(t *testing.T) {
 			t.Fatalf("%s:\ngot\n%s\nwant\n%s", sections, got, head(version)+want)
 		}
 	}
-	const audio = "m=audio PORT RTP/AVP 8 96\na=rtpmap:8 PCMA/8000\na=rtpmap:96 telephone-event/8000\na=fmtp:96 0-15\na=ptime:20\na="
+	const audio = "m=audio PORT RTP/AVP 8 96\na=rtpmap:8 PCMA/8000\na=rtpmap:96 telephone-event/8000\na=fmtp:96 " +
+		"0-15\na=ptime:20\na="
 	codecs := "m=audio 4000 RTP/AVP 18 8 96\na=rtpmap:18 G729/8000\na=rtpmap:96 telephone-event/8000\n"
 	f(codecs+"a=sendrecv\n", audio+"sendrecv\n", 2)
 	f(codecs+"a=sendrecv\n", audio+"sendrecv\n", 2) // the same offer again: the same version
@@ -57,7 +59,8 @@ func TestTheAnswerOfAReofferHasWhatBothSidesCanDo(t *testing.T) {
 		"m=video 0 RTP/AVP 31\n"+audio+"sendrecv\nm=audio 0 RTP/AVP 0\nm=image 0 udptl t38\n", 7)
 	f("m=audio 4000 RTP/AVP 97\na=rtpmap:97 PCMU/8000\n",
 		"m=audio PORT RTP/AVP 97\na=rtpmap:97 PCMU/8000\na=ptime:20\na=sendrecv\n", 8)
-	for _, bad := range []string{"m=audio 4000 RTP/AVP 18\n", "m=video 4000 RTP/AVP 31\n", "m=audio 4000 RTP/SAVP 0\n", ""} {
+	for _, bad := range []string{"m=audio 4000 RTP/AVP 18\n", "m=video 4000 RTP/AVP 31\n", "m=audio 4000 RTP/SAVP 0\n",
+		""} {
 		if sdp, err := e.Reoffer(attempt(1), "", []byte(offerHead+bad)); err == nil {
 			t.Fatalf("%q was answered: %s", bad, sdp)
 		}
@@ -93,7 +96,8 @@ func TestAudioFollowsAReoffer(t *testing.T) {
 	before := e.Stats().PacketsReceived
 	e.Reanswer(attempt(1), attempt(1).Leg(1), p.called(offer, "0")) // resumed at its first address
 	p.say(0, speech(160, 2))
-	wait(t, func() bool { return e.Stats().PacketsReceived > before }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+	wait(t, func() bool { return e.Stats().PacketsReceived > before },
+		func() string { return fmt.Sprintf("%+v", e.Stats()) })
 	if pkt := p.hear(); pkt.PayloadType != 0 {
 		t.Fatalf("payload type %d", pkt.PayloadType)
 	}

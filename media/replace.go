@@ -50,7 +50,8 @@ func (s *socket) replace(at *atomic.Pointer[line], read func(*line), prepare fun
 		fresh, err = newLine(conn)
 	}
 	if err != nil {
-		s.e.log.Error().Err(err).Uint16("port", old.port).Msg("a broken RTP port cannot be replaced; its calls hear nothing, new ones take other ports")
+		s.e.log.Error().Err(err).Uint16("port",
+			old.port).Msg("a broken RTP port cannot be replaced; its calls hear nothing, new ones take other ports")
 		return false
 	}
 	prepare(fresh)

@@ -41,7 +41,8 @@ type heard struct {
 func (h *heard) count(ssrc uint32, seq uint16) {
 	step := int16(seq - uint16(h.newest)) //nolint:gosec // RFC 1982 arithmetic
 	if !h.known || ssrc != h.ssrc || step > jitter.RestartGap || step < -jitter.RestartGap {
-		*h = heard{known: true, ssrc: ssrc, first: 1<<16 | uint32(seq), newest: 1<<16 | uint32(seq), received: 1, sr: h.sr, srAt: h.srAt}
+		*h = heard{known: true, ssrc: ssrc, first: 1<<16 | uint32(seq), newest: 1<<16 | uint32(seq), received: 1, sr: h.sr,
+			srAt: h.srAt}
 		return
 	}
 	h.received++

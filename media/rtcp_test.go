@@ -153,7 +153,8 @@ func TestTheOpinionScoreFollowsLossDelayAndCodec(t *testing.T) {
 		}
 		last = m
 	}
-	if near, far := opinion(codec.Ulaw, 0, 100*time.Millisecond, 0), opinion(codec.Ulaw, 0, 800*time.Millisecond, 0); far > near-0.4 {
+	if near, far := opinion(codec.Ulaw, 0, 100*time.Millisecond, 0), opinion(codec.Ulaw, 0, 800*time.Millisecond,
+		0); far > near-0.4 {
 		t.Errorf("%v at 400 ms one way, %v at 50 ms", far, near)
 	}
 	if opinion(codec.G722, 0, 0, 0) >= opinion(codec.Ulaw, 0, 0, 0) {

@@ -106,7 +106,8 @@ func (p *secured) answer() []byte {
 // protected returns the next packet as it goes over the wire.
 func (p *secured) protected(payload []byte) []byte {
 	p.t.Helper()
-	b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, SSRC: p.ssrc}, Payload: payload}).Marshal()
+	b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, SSRC: p.ssrc},
+		Payload: payload}).Marshal()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -344,7 +345,8 @@ func TestForgedPacketsTakeNoSource(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	p, _ := securely(t, e, 1, 0, ev)
 	forged := func(ssrc uint32, seq uint16) {
-		b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: ssrc}, Payload: speech(170, 1)}).Marshal()
+		b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: ssrc},
+			Payload: speech(170, 1)}).Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,8 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 	burst := func(port int, seq uint16, ts, ssrc uint32, pt uint8) {
 		for i := range uint16(demux.ProofPackets + 2) {
 			b, _ := (&rtp.Packet{
-				Header:  rtp.Header{Version: 2, PayloadType: pt, SequenceNumber: seq + i, Timestamp: ts + codec.FrameBytes*uint32(i), SSRC: ssrc},
+				Header: rtp.Header{Version: 2, PayloadType: pt, SequenceNumber: seq + i,
+					Timestamp: ts + codec.FrameBytes*uint32(i), SSRC: ssrc},
 				Payload: speech(codec.FrameBytes, 200),
 			}).Marshal()
 			if _, err := conn.WriteTo(b, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}); err != nil {

@@ -84,7 +84,8 @@ func (e *Engine) fetchVoicemail(id engine.VoicemailID) {
 			v.err = errNoVoicemails
 		}
 		if v.err != nil {
-			e.log.Warn().Err(v.err).Str("voicemail_id", string(id)).Msg("the message for machines could not be read; calls to machines end without it")
+			e.log.Warn().Err(v.err).Str("voicemail_id",
+				string(id)).Msg("the message for machines could not be read; calls to machines end without it")
 		}
 		e.mu.Lock()
 		e.voicemails[id] = v

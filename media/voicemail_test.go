@@ -60,7 +60,8 @@ func (a *answering) into(e *Engine, p *phone) {
 }
 
 // listening returns a call that is classified by the given rules.
-func listening(t *testing.T, rules engine.AMDRules, voicemail func(context.Context, engine.VoicemailID) ([]byte, error)) (*Engine, *phone, *events) {
+func listening(t *testing.T, rules engine.AMDRules, voicemail func(context.Context, engine.VoicemailID) ([]byte,
+	error)) (*Engine, *phone, *events) {
 	e, p, ev := start(t, func(c *Config) { c.Voicemail = voicemail }), newPhone(t, 1), record(t)
 	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), AMD: engine.AMDParallel, Listen: rules}, ev.sink)
 	if err != nil {
@@ -101,12 +102,13 @@ func tone(n int) []byte { return bytes.Repeat([]byte{0x20, 0xA0}, n/2) }
 
 func TestTheMessageFollowsTheBeepOfTheMachine(t *testing.T) {
 	message := tone(160 * 10)
-	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"}, func(_ context.Context, id engine.VoicemailID) ([]byte, error) {
-		if id != "vm1" {
-			t.Error(id)
-		}
-		return message, nil
-	})
+	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"},
+		func(_ context.Context, id engine.VoicemailID) ([]byte, error) {
+			if id != "vm1" {
+				t.Error(id)
+			}
+			return message, nil
+		})
 	answers(t, "machine_unavailable_de").into(e, p)
 	if got := ev.next(engine.MediaVerdict); got.Verdict != engine.VerdictMachine {
 		t.Fatal(got.Verdict)
@@ -157,7 +159,8 @@ func TestAMessageIsFollowedBySilenceBeforeItsEndIsTold(t *testing.T) {
 }
 
 func TestWithoutABeepTheMessageFollowsTheQuiet(t *testing.T) {
-	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"}, func(context.Context, engine.VoicemailID) ([]byte, error) { return tone(320), nil })
+	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"},
+		func(context.Context, engine.VoicemailID) ([]byte, error) { return tone(320), nil })
 	answers(t, "machine_unavailable_de").into(e, p)
 	ev.next(engine.MediaVerdict)
 	e.LeaveVoicemail(engine.LeaveVoicemail{Attempt: attempt(1), Message: "vm1"})
@@ -168,7 +171,8 @@ func TestWithoutABeepTheMessageFollowsTheQuiet(t *testing.T) {
 }
 
 func TestAMessageThatCannotBeReadIsNotLeft(t *testing.T) {
-	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"}, func(context.Context, engine.VoicemailID) ([]byte, error) { return nil, errors.New("gone") })
+	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"},
+		func(context.Context, engine.VoicemailID) ([]byte, error) { return nil, errors.New("gone") })
 	answers(t, "machine_unavailable_de").into(e, p)
 	ev.next(engine.MediaVerdict)
 	e.LeaveVoicemail(engine.LeaveVoicemail{Attempt: attempt(1), Message: "vm1"})
@@ -179,7 +183,8 @@ func TestAMessageThatCannotBeReadIsNotLeft(t *testing.T) {
 }
 
 func TestAGreetingThatNeverEndsGetsNoMessage(t *testing.T) {
-	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"}, func(context.Context, engine.VoicemailID) ([]byte, error) { return tone(320), nil })
+	e, p, ev := listening(t, engine.AMDRules{Voicemail: "vm1"},
+		func(context.Context, engine.VoicemailID) ([]byte, error) { return tone(320), nil })
 	answers(t, "machine_unavailable_de").into(e, p)
 	ev.next(engine.MediaVerdict)
 	e.LeaveVoicemail(engine.LeaveVoicemail{Attempt: attempt(1), Message: "vm1"})

@@ -119,7 +119,8 @@ func offeredPort(t testing.TB, offer []byte) int {
 }
 
 func sdpAnswer(port int, formats string, extra ...string) []byte {
-	s := fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio %d RTP/AVP %s\r\n", port, formats)
+	s := fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio %d RTP/AVP %s\r\n",
+		port, formats)
 	for _, line := range extra {
 		s += line + "\r\n"
 	}
@@ -377,7 +378,8 @@ func (s *session) send(v any) {
 
 func (s *session) say(audio []byte) {
 	s.t.Helper()
-	s.send(map[string]any{"event": "media", "streamSid": "x", "media": map[string]any{"payload": base64.StdEncoding.EncodeToString(audio)}})
+	s.send(map[string]any{"event": "media", "streamSid": "x",
+		"media": map[string]any{"payload": base64.StdEncoding.EncodeToString(audio)}})
 }
 
 func attempt(n int) engine.AttemptID { return engine.AttemptID(fmt.Sprintf("%032x", n)) }

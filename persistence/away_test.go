@@ -42,7 +42,8 @@ func TestAWriteIsRefusedOnlyForItsOwnRowsAndTriedAgainForAllElse(t *testing.T) {
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1, CreatedAt: now}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1,
+		CreatedAt: now}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
@@ -67,13 +68,15 @@ func TestAWriteIsRefusedOnlyForItsOwnRowsAndTriedAgainForAllElse(t *testing.T) {
 			t.Fatal(readErr)
 		}
 		if f.why == "" {
-			if err != nil || len(refused) != 2 || engine.ErrorCode(refused[0]) != "write_rejected" || refused[1] != nil || !stored {
+			if err != nil || len(refused) != 2 || engine.ErrorCode(refused[0]) != "write_rejected" || refused[1] != nil ||
+				!stored {
 				t.Errorf("%s: refused %v, error %v, its neighbour stored %v", f.state, refused, err, stored)
 			}
 			continue
 		}
 		var e *engine.Error
-		if !errors.As(err, &e) || e.Code != "database_unavailable" || e.Kind != engine.KindUnavailable || e.RetryAfter <= 0 || refused != nil || stored {
+		if !errors.As(err, &e) || e.Code != "database_unavailable" || e.Kind != engine.KindUnavailable || e.RetryAfter <= 0 ||
+			refused != nil || stored {
 			t.Errorf("%s: refused %v, error %v, its neighbour stored %v", f.state, refused, err, stored)
 		}
 		if got := failure.Why(err); got != f.why {
@@ -81,7 +84,8 @@ func TestAWriteIsRefusedOnlyForItsOwnRowsAndTriedAgainForAllElse(t *testing.T) {
 		}
 	}
 	run(t, url, "DROP TRIGGER fault ON contacts")
-	if refused, err := s.Commit(t.Context(), []journal.Write{write(1, "+4915112000000")}); err != nil || refused[0] != nil {
+	if refused, err := s.Commit(t.Context(), []journal.Write{write(1, "+4915112000000")}); err != nil ||
+		refused[0] != nil {
 		t.Errorf("once it has passed: %v %v", refused, err)
 	}
 }
@@ -89,7 +93,8 @@ func TestAWriteIsRefusedOnlyForItsOwnRowsAndTriedAgainForAllElse(t *testing.T) {
 func TestAReadOnlyDatabaseIsAwayForWritesAndAnswersQueries(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t) + "&default_transaction_read_only=on"
-	s := storetest.OpenAt(t, strings.TrimSuffix(url, "&default_transaction_read_only=on"), persistence.Config{}) // the schema
+	s := storetest.OpenAt(t, strings.TrimSuffix(url, "&default_transaction_read_only=on"),
+		persistence.Config{}) // the schema
 	if err := s.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}

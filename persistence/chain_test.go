@@ -32,7 +32,8 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 	seq := int64(0)
 	event := func(kind journal.Type, run int, d journal.Data) journal.Event {
 		seq++
-		return journal.Event{Campaign: id, Seq: seq, Run: run, At: now.Add(time.Duration(seq) * time.Second), Type: kind, Version: 1, Data: d}
+		return journal.Event{Campaign: id, Seq: seq, Run: run, At: now.Add(time.Duration(seq) * time.Second), Type: kind,
+			Version: 1, Data: d}
 	}
 	must := func(err error) {
 		t.Helper()
@@ -56,8 +57,9 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 	c, err := s.AcquireCampaign(ctx, id)
 	must(err)
 	fresh := contact.Fresh(3)
-	add := journal.ContactInsert{Campaign: id, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now, DueClass: contact.DueFirst,
-		Event: event(journal.ContactsAdded, 1, journal.Data{After: &fresh})}
+	add := journal.ContactInsert{Campaign: id, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now,
+		DueClass: contact.DueFirst,
+		Event:    event(journal.ContactsAdded, 1, journal.Data{After: &fresh})}
 	var contacts []contact.Contact
 	for i := range 3 {
 		n := engine.ContactID(string("abc"[i]) + string(id[len(id)-1]) + "23456789abcdef0123456789abcdef")
@@ -76,20 +78,24 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 	// One of them is called and reached, another abandoned.
 	for i, outcome := range []engine.Outcome{engine.OutcomeConnectedNoResult, engine.OutcomeAbandoned} {
 		k, at := contacts[i], now.Add(time.Minute)
-		a := attempt.Attempt{ID: engine.AttemptID("d" + string(k.ID[1:])), Campaign: id, Contact: k.ID, Run: 1, Pass: 1, Number: 1, Bot: "bot", To: k.Number,
+		a := attempt.Attempt{ID: engine.AttemptID("d" + string(k.ID[1:])), Campaign: id, Contact: k.ID, Run: 1, Pass: 1,
+			Number: 1, Bot: "bot", To: k.Number,
 			From: "+4930111222", Trunk: "t1", Epoch: c.Epoch, SendBy: at, State: attempt.Reserved, ReservedAt: &at}
 		a.ID = a.ID[:30] + engine.AttemptID("0"+string("123"[i]))
 		before := k.Facts()
 		k.Attempt, k.DueAt = a.ID, nil
 		k.Version++
 		after := k.Facts()
-		e := event(journal.AttemptReserved, 1, journal.Data{Before: &before, After: &after, Pass: 1, Number: 1, Trunk: "t1", Leg: a.ID.Leg(1)})
+		e := event(journal.AttemptReserved, 1, journal.Data{Before: &before, After: &after, Pass: 1, Number: 1, Trunk: "t1",
+			Leg: a.ID.Leg(1)})
 		e.Contact, e.Attempt, e.At = k.ID, a.ID, at
 		commit(journal.Write{Campaign: id, Epoch: c.Epoch, Contacts: []contact.Contact{k}, Attempts: []attempt.Attempt{a},
 			Intent: &journal.Intent{Attempt: a.ID, Number: k.Number}, Events: []journal.Event{e}})
 		answered, ended := at.Add(time.Second), at.Add(11*time.Second)
-		a.State, a.Consumed, a.AnsweredAt, a.EndedAt, a.Outcome, a.InviteAt = attempt.Ended, true, &answered, &ended, outcome, &at
-		d := journal.Data{Before: &after, Outcome: outcome, Consumed: true, Answered: true, Pass: 1, Number: 1, Trunk: "t1", ReservedAt: &at}
+		a.State, a.Consumed, a.AnsweredAt, a.EndedAt, a.Outcome, a.InviteAt =
+			attempt.Ended, true, &answered, &ended, outcome, &at
+		d := journal.Data{Before: &after, Outcome: outcome, Consumed: true, Answered: true, Pass: 1, Number: 1, Trunk: "t1",
+			ReservedAt: &at}
 		e = event(journal.AttemptAnswered, 1, journal.Data{Trunk: "t1", Number: 1, RingMS: 1000})
 		e.Contact, e.Attempt = k.ID, a.ID
 		events := []journal.Event{e}
@@ -111,9 +117,11 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 		d.Before, d.After = &live, &gone
 		e = event(journal.AttemptEnded, 1, d)
 		e.Contact, e.Attempt = k.ID, a.ID
-		commit(journal.Write{Campaign: id, Epoch: c.Epoch, Contacts: []contact.Contact{k}, Attempts: []attempt.Attempt{a}, Events: append(events, e),
-			Holds: []journal.HoldRelease{{Attempt: a.ID, Number: k.Number}}},
-			journal.Write{Events: []journal.Event{{At: at, Type: journal.AttemptAnswered, Version: 1, Attempt: a.ID}}}) // one of no campaign beside it
+		commit(journal.Write{Campaign: id, Epoch: c.Epoch, Contacts: []contact.Contact{k}, Attempts: []attempt.Attempt{a},
+			Events: append(events, e),
+			Holds:  []journal.HoldRelease{{Attempt: a.ID, Number: k.Number}}},
+			journal.Write{Events: []journal.Event{{At: at, Type: journal.AttemptAnswered, Version: 1,
+				Attempt: a.ID}}}) // one of no campaign beside it
 	}
 	c.Seq = seq + 2
 	stopped := event(journal.CampaignStopped, 1, journal.Data{Who: &who, Reason: "manually_stopped"})
@@ -125,7 +133,8 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 		return
 	}
 	c.Run, c.State = 2, campaign.Draft
-	restarted, reset := event(journal.CampaignRestarted, 2, journal.Data{Who: &who}), event(journal.ContactsReset, 2, journal.Data{})
+	restarted, reset := event(journal.CampaignRestarted, 2, journal.Data{Who: &who}), event(journal.ContactsReset, 2,
+		journal.Data{})
 	c.Seq = seq
 	commit(journal.Write{Campaign: id, Epoch: c.Epoch, CampaignRow: &c, Events: []journal.Event{restarted}})
 	must(s.ResetContacts(ctx, id, 2, false, reset.At, reset))
@@ -187,7 +196,8 @@ func TestEveryEventIsInItsChain(t *testing.T) {
 		}
 	}
 	var n int
-	if err := s.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE length(digest) = 32", &n); err != nil || n != events {
+	if err := s.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE length(digest) = 32", &n); err != nil ||
+		n != events {
 		t.Errorf("%d of %d events have a digest: %v", n, events, err)
 	}
 	if heads < 4 { // two runs, the copy's, and at least one of no campaign
@@ -201,7 +211,8 @@ func TestAHistoryOlderThanTheChainIsNoFault(t *testing.T) {
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{})
 	writeHistory(t, s, "cmp_1", false)
-	run(t, url, "UPDATE events SET digest = NULL; DELETE FROM event_heads; DELETE FROM event_batches; UPDATE goose_db_version SET tstamp = now() + interval '1 hour'")
+	run(t, url, "UPDATE events SET digest = NULL; DELETE FROM event_heads; DELETE FROM event_batches; UPDATE "+
+		"goose_db_version SET tstamp = now() + interval '1 hour'")
 	now := time.Now()
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
 	if err != nil {
@@ -213,7 +224,8 @@ func TestAHistoryOlderThanTheChainIsNoFault(t *testing.T) {
 		t.Fatal(err, refused)
 	}
 	list, wrong := audits(t, s)
-	if wrong != "" || list[0].Unchained != list[0].Events-1 || list[0].Batches != 1 || list[1].Unchained != list[1].Events || list[1].Events == 0 {
+	if wrong != "" || list[0].Unchained != list[0].Events-1 || list[0].Batches != 1 ||
+		list[1].Unchained != list[1].Events || list[1].Events == 0 {
 		t.Errorf("%s%+v", wrong, list)
 	}
 }
@@ -226,47 +238,64 @@ type tamper struct {
 
 func tampers() (list []tamper) {
 	pick := func(table, where string) string {
-		return " WHERE (tableoid, ctid) = (SELECT tableoid, ctid FROM " + table + " WHERE " + where + " ORDER BY md5(ctid::text || $1) LIMIT 1) "
+		return " WHERE (tableoid, ctid) = (SELECT tableoid, ctid FROM " + table + " WHERE " + where +
+			" ORDER BY md5(ctid::text || $1) LIMIT 1) "
 	}
 	add := func(table, where, names string, sets ...string) {
 		for _, set := range sets {
-			list = append(list, tamper{table + ": " + set, "UPDATE " + table + " SET " + set + pick(table, where) + "RETURNING " + names})
+			list = append(list, tamper{table + ": " + set, "UPDATE " + table + " SET " + set + pick(table, where) +
+				"RETURNING " + names})
 		}
 		list = append(list, tamper{table + ": deleted", "DELETE FROM " + table + pick(table, where) + "RETURNING " + names})
 	}
-	events := []string{"run = run + 1", "at = at + interval '1 microsecond'", "type = type || 'x'", "version = 2", "contact_id = gen_random_uuid()", "attempt_id = gen_random_uuid()",
-		"leg = leg + 1", "activity = NOT activity", "data = data || '{\"x\": 1}'", "digest = NULL", "digest = sha256(digest)", "campaign_id = 'cmp_other'"}
+	events := []string{"run = run + 1", "at = at + interval '1 microsecond'", "type = type || 'x'", "version = 2",
+		"contact_id = gen_random_uuid()", "attempt_id = gen_random_uuid()",
+		"leg = leg + 1", "activity = NOT activity", "data = data || '{\"x\": 1}'", "digest = NULL", "digest = sha256(digest)",
+		"campaign_id = 'cmp_other'"}
 	add("events", "seq > 0", "'seq ' || seq", events...)
 	add("events", "seq = 0", "CASE WHEN digest IS NULL THEN 'no batch' ELSE '' END", events...)
 	list = append(list,
-		tamper{"events: another number", "UPDATE events SET seq = seq + 1000" + pick("events", "seq > 0") + "RETURNING 'seq ' || seq - 1000"},
-		tamper{"events: two swapped", `WITH two AS (SELECT campaign_id, min(seq) AS a, min(seq) + 1 AS b FROM events WHERE campaign_id = 'cmp_1' AND run = 1 GROUP BY 1)
+		tamper{"events: another number", "UPDATE events SET seq = seq + 1000" + pick("events", "seq > 0") +
+			"RETURNING 'seq ' || seq - 1000"},
+		tamper{"events: two swapped",
+			`WITH two AS (SELECT campaign_id, min(seq) AS a, min(seq) + 1 AS b FROM events WHERE campaign_id = 'cmp_1' AND run = 1 GROUP BY 1)
 			UPDATE events e SET data = o.data, type = o.type, at = o.at, contact_id = o.contact_id, attempt_id = o.attempt_id, activity = o.activity
 			FROM two t, events o WHERE e.campaign_id = t.campaign_id AND o.campaign_id = t.campaign_id
 				AND (e.seq, o.seq) IN ((t.a, t.b), (t.b, t.a)) RETURNING 'seq ' || e.seq || $1::text || ''`})
 	for _, x := range []string{"NULL", "digest", "sha256(digest)"} {
-		list = append(list, tamper{"events: one added with digest " + x, `INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
+		list = append(list, tamper{"events: one added with digest " + x,
+			`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
 			SELECT campaign_id, seq + 1000, run, at, type, version, leg, activity, data, ` + x + " FROM events WHERE seq > 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING 'seq ' || seq"},
-			tamper{"events: one added again with digest " + x, `INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
+			tamper{"events: one added again with digest " + x,
+				`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
 			SELECT campaign_id, seq, run, at + interval '1 hour', type, version, leg, activity, data, ` + x + " FROM events WHERE seq > 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING 'seq ' || seq"},
-			tamper{"events: one of no campaign added with digest " + x, `INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
+			tamper{"events: one of no campaign added with digest " + x,
+				`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
 			SELECT campaign_id, seq, run, at + interval '1 second', type, version, leg, activity, data, ` + x + " FROM events WHERE seq = 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING type"})
 	}
-	add("event_batches", "campaign_id <> ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000", "seqs = seqs || 999::bigint", "seqs = seqs[2:]", "campaign_id = 'cmp_other'")
-	add("event_batches", "campaign_id = ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000", "digests = substr(digests, 2)", "campaign_id = 'cmp_other'")
+	add("event_batches", "campaign_id <> ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000",
+		"seqs = seqs || 999::bigint", "seqs = seqs[2:]", "campaign_id = 'cmp_other'")
+	add("event_batches", "campaign_id = ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000",
+		"digests = substr(digests, 2)", "campaign_id = 'cmp_other'")
 	add("event_heads", "true", "'run ' || run", "n = n + 1", "hash = sha256(hash)", "run = run + 1000")
 	id := "replace(id::text, '-', '')"
-	add("attempts", "true", id, "outcome = 'busy'", "cause = cause || 'x'", "consumed = NOT consumed", "answered_at = NULL", "served_at = CASE WHEN served_at IS NULL THEN now() END",
-		"pass = pass + 1", "number = 7", "trunk = 't9'", "sip_code = 503", "verdict = 'machine'", "reserved_at = reserved_at + interval '1 second'", "run = run + 5",
-		"ended_at = ended_at + interval '1 minute', bot_connected_at = coalesce(bot_connected_at, ended_at), served_at = coalesce(served_at, ended_at)", "result = '{}'", "live = true", "id = gen_random_uuid()", "campaign_id = 'cmp_other'")
+	add("attempts", "true", id, "outcome = 'busy'", "cause = cause || 'x'", "consumed = NOT consumed",
+		"answered_at = NULL", "served_at = CASE WHEN served_at IS NULL THEN now() END",
+		"pass = pass + 1", "number = 7", "trunk = 't9'", "sip_code = 503", "verdict = 'machine'",
+		"reserved_at = reserved_at + interval '1 second'", "run = run + 5",
+		"ended_at = ended_at + interval '1 minute', bot_connected_at = coalesce(bot_connected_at, ended_at), served_at = "+
+			"coalesce(served_at, ended_at)", "result = '{}'", "live = true", "id = gen_random_uuid()",
+		"campaign_id = 'cmp_other'")
 	// A contact that no event is about shows only in the figures.
 	figure := "campaign_id || ' '"
-	add("contacts", "true", figure, "state = 'failed'", "used = used + 1, state = 'pending'", "max = max + 1, state = 'pending'", "connected_once = NOT connected_once", "has_result = NOT has_result", "rang_unanswered = NOT rang_unanswered",
-		"callback = 'pending'", "run = run + 5")
+	add("contacts", "true", figure, "state = 'failed'", "used = used + 1, state = 'pending'",
+		"max = max + 1, state = 'pending'", "connected_once = NOT connected_once", "has_result = NOT has_result",
+		"rang_unanswered = NOT rang_unanswered", "callback = 'pending'", "run = run + 5")
 	add("contacts", "true", "'total'", "campaign_id = 'cmp_3'")
 	return append(list, tamper{"contacts: one added", `INSERT INTO contacts (id, campaign_id, number, position, source, run, state, created_at, updated_at, version)
 		SELECT gen_random_uuid(), campaign_id, '+4915177777777', position, source, run, state, created_at, updated_at, 1 FROM contacts ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING ` + figure},
-		tamper{"attempts: one added", `INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid()))).* FROM attempts a
+		tamper{"attempts: one added",
+			`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid()))).* FROM attempts a
 			ORDER BY md5(a.ctid::text || $1) LIMIT 1 RETURNING ` + id})
 }
 
@@ -340,13 +369,15 @@ func TestARecordIsOfARunThatIsStillThere(t *testing.T) {
 		}
 		return v, nil
 	}
-	if v, err := record(1); err != nil || v.Manifest.Attempts != 2 || v.Manifest.Served != 1 || v.Manifest.Abandoned != 1 || v.Manifest.Causes["no_seat"] != 1 {
+	if v, err := record(1); err != nil || v.Manifest.Attempts != 2 || v.Manifest.Served != 1 ||
+		v.Manifest.Abandoned != 1 || v.Manifest.Causes["no_seat"] != 1 {
 		t.Errorf("%+v %v", v.Manifest, err)
 	}
 	if v, err := record(2); err != nil || v.Manifest.Attempts != 0 || v.Manifest.Batches != 2 {
 		t.Errorf("%+v %v", v.Manifest, err)
 	}
-	run(t, url, "INSERT INTO run_checkpoints (campaign_id, run, counters, at, attempts_gone) VALUES ('cmp_1', 1, '{}', now(), true)")
+	run(t, url, "INSERT INTO run_checkpoints (campaign_id, run, counters, at, attempts_gone) VALUES ('cmp_1', 1, '{}', "+
+		"now(), true)")
 	for n, code := range map[int]string{1: "record_dropped", 3: "run_not_found", 0: "run_not_found", -1: "run_not_found"} {
 		if _, err := record(n); engine.ErrorCode(err) != code {
 			t.Errorf("run %d: %v, want %s", n, err, code)
@@ -370,7 +401,8 @@ func TestARepeatAmongNewEventsIsChainedOnce(t *testing.T) {
 	var epochs [campaigns]int64
 	id := func(i int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf("cmp_%d", i)) }
 	for i := range campaigns {
-		if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: id(i), State: campaign.Running, Run: 1, CreatedAt: now}); err != nil {
+		if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: id(i), State: campaign.Running, Run: 1,
+			CreatedAt: now}); err != nil {
 			t.Fatal(err)
 		}
 		c, err := s.AcquireCampaign(t.Context(), id(i))
@@ -382,7 +414,8 @@ func TestARepeatAmongNewEventsIsChainedOnce(t *testing.T) {
 	write := func(i int, seq ...int64) journal.Write {
 		w := journal.Write{Campaign: id(i), Epoch: epochs[i]}
 		for _, n := range seq {
-			w.Events = append(w.Events, journal.Event{Campaign: id(i), Seq: n, Run: 1, At: now.Add(time.Duration(n) * time.Second), Type: journal.CampaignEdited, Version: 1})
+			w.Events = append(w.Events, journal.Event{Campaign: id(i), Seq: n, Run: 1,
+				At: now.Add(time.Duration(n) * time.Second), Type: journal.CampaignEdited, Version: 1})
 		}
 		return w
 	}
@@ -392,7 +425,8 @@ func TestARepeatAmongNewEventsIsChainedOnce(t *testing.T) {
 		all = append(all, write(i, 4))
 	}
 	for _, group := range [][]journal.Write{
-		{write(0, 1)}, {write(0, 1), write(0, 2)}, {write(0, 3, 2), write(1, 2, 1)}, {write(1, 1), write(1, 3), write(1, 3)}, {loose, write(2, 1)}, {loose}, all, all,
+		{write(0, 1)}, {write(0, 1), write(0, 2)}, {write(0, 3, 2), write(1, 2, 1)}, {write(1, 1), write(1, 3),
+			write(1, 3)}, {loose, write(2, 1)}, {loose}, all, all,
 	} {
 		refused, err := s.Commit(t.Context(), group)
 		if err != nil {

@@ -24,7 +24,8 @@ var chartStart = time.Date(2030, 5, 2, 9, 0, 0, 0, time.UTC)
 // has one that was busy.
 func charted(t *testing.T, url string, cfg persistence.Config) *persistence.Store {
 	s := storetest.OpenAt(t, url, cfg)
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 2, CreatedAt: chartStart}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 2,
+		CreatedAt: chartStart}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
@@ -36,17 +37,22 @@ func charted(t *testing.T, url string, cfg persistence.Config) *persistence.Stor
 		return &t
 	}
 	calls := []attempt.Attempt{
-		{From: "+49301", Outcome: engine.OutcomeCompleted, SIPCode: 200, SIPReason: "OK", ReservedAt: at(0), InviteAt: at(0.1), RingingAt: at(1),
+		{From: "+49301", Outcome: engine.OutcomeCompleted, SIPCode: 200, SIPReason: "OK", ReservedAt: at(0),
+			InviteAt: at(0.1), RingingAt: at(1),
 			AnsweredAt: at(4), ServedAt: at(4), BotConnectedAt: at(4.1), BotFirstAudioAt: at(4.4), EndedAt: at(14)},
-		{From: "+49302", Outcome: engine.OutcomeNoAnswer, SIPCode: 487, SIPReason: "Request Terminated", ReservedAt: at(2), InviteAt: at(2), RingingAt: at(3), EndedAt: at(8)},
-		{From: "+49301", Outcome: engine.OutcomeAbandoned, SIPCode: 200, SIPReason: "OK", ReservedAt: at(11), InviteAt: at(11), RingingAt: at(12), AnsweredAt: at(13), EndedAt: at(16)},
+		{From: "+49302", Outcome: engine.OutcomeNoAnswer, SIPCode: 487, SIPReason: "Request Terminated", ReservedAt: at(2),
+			InviteAt: at(2), RingingAt: at(3), EndedAt: at(8)},
+		{From: "+49301", Outcome: engine.OutcomeAbandoned, SIPCode: 200, SIPReason: "OK", ReservedAt: at(11),
+			InviteAt: at(11), RingingAt: at(12), AnsweredAt: at(13), EndedAt: at(16)},
 		{From: "+49301", State: attempt.Dialling, ReservedAt: at(15), InviteAt: at(15), RingingAt: at(16)},
 		{From: "+49301", State: attempt.Reserved, ReservedAt: at(19)}, // no dial yet
-		{From: "+49302", Run: 2, Outcome: engine.OutcomeBusy, SIPCode: 486, SIPReason: "Busy Here", ReservedAt: at(60), InviteAt: at(60), EndedAt: at(61)},
+		{From: "+49302", Run: 2, Outcome: engine.OutcomeBusy, SIPCode: 486, SIPReason: "Busy Here", ReservedAt: at(60),
+			InviteAt: at(60), EndedAt: at(61)},
 	}
 	for i := range calls {
 		a := &calls[i]
-		a.ID, a.Campaign, a.Contact = engine.AttemptID(strings.Repeat("0", 31)+string(rune('1'+i))), "cmp_1", "fedcba9876543210fedcba9876543210"
+		a.ID, a.Campaign, a.Contact = engine.AttemptID(strings.Repeat("0", 31)+
+			string(rune('1'+i))), "cmp_1", "fedcba9876543210fedcba9876543210"
 		a.To, a.Trunk, a.Run = "+4930123456", "main", max(a.Run, 1)
 		if a.Outcome != "" {
 			a.State, a.Consumed = attempt.Ended, true
@@ -102,7 +108,8 @@ func TestTheSeriesOfARunCountsItsDialsAndAveragesWhatLives(t *testing.T) {
 	samePoints(t, early.Points, points[:2])
 	// The present run is over, so the series ends with the end of its last call.
 	last := series(campaign.SeriesQuery{Points: 10})
-	if last.Run != 2 || !last.From.Equal(chartStart.Add(time.Minute)) || !last.Until.Equal(chartStart.Add(61*time.Second)) {
+	if last.Run != 2 || !last.From.Equal(chartStart.Add(time.Minute)) ||
+		!last.Until.Equal(chartStart.Add(61*time.Second)) {
 		t.Errorf("%+v", last)
 	}
 	samePoints(t, last.Points, []campaign.SeriesPoint{{Dials: 1, Decided: 1}})
@@ -119,7 +126,8 @@ func TestTheBreakdownOfARunCountsItsEndedDials(t *testing.T) {
 	heard[3] = 1 // 400 ms: an upper bound belongs to its own bucket
 	want := campaign.Breakdown{Run: 1, Dials: 3, FirstAudio: heard,
 		Causes: []campaign.DialCause{
-			{Code: 200, Reason: "OK", Outcome: engine.OutcomeAbandoned, Count: 1}, {Code: 200, Reason: "OK", Outcome: engine.OutcomeCompleted, Count: 1},
+			{Code: 200, Reason: "OK", Outcome: engine.OutcomeAbandoned, Count: 1}, {Code: 200, Reason: "OK",
+				Outcome: engine.OutcomeCompleted, Count: 1},
 			{Code: 487, Reason: "Request Terminated", Outcome: engine.OutcomeNoAnswer, Count: 1}},
 		Numbers: []campaign.NumberDials{{Number: "+49301", Dials: 2, Decided: 2, Answered: 2},
 			{Number: "+49302", Dials: 1, Decided: 1}}}
@@ -141,7 +149,8 @@ func TestNoChartIsDrawnOfARunThatIsNotThere(t *testing.T) {
 		run  int
 		code string
 	}{{"cmp_none", 0, "campaign_not_found"}, {"cmp_none", 1, "campaign_not_found"}, {"cmp_1", 3, "run_not_found"}} {
-		if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: c.id, Run: c.run, Now: chartStart, Points: 10}); engine.ErrorCode(
+		if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: c.id, Run: c.run, Now: chartStart,
+			Points: 10}); engine.ErrorCode(
 			err,
 		) != c.code {
 			t.Errorf("series of run %d of %s: %v", c.run, c.id, err)
@@ -151,7 +160,8 @@ func TestNoChartIsDrawnOfARunThatIsNotThere(t *testing.T) {
 		}
 	}
 	// A run without calls has an empty series.
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_2", State: campaign.Draft, Run: 1, CreatedAt: chartStart}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_2", State: campaign.Draft, Run: 1,
+		CreatedAt: chartStart}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_2", Now: chartStart, Points: 10})
@@ -176,7 +186,8 @@ func TestAChartIsGivenUpWhenItTakesTooLong(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "LOCK TABLE attempts IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_1", Run: 1, Now: chartStart, Points: 10}); engine.ErrorCode(
+	if _, err := s.Lists.Series(t.Context(), campaign.SeriesQuery{Campaign: "cmp_1", Run: 1, Now: chartStart,
+		Points: 10}); engine.ErrorCode(
 		err,
 	) != "chart_too_long" {
 		t.Errorf("series: %v", err)

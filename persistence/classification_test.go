@@ -14,11 +14,13 @@ import (
 )
 
 // reviewed returns a store with a campaign that has a share of its verdicts reviewed.
-func reviewed(t *testing.T, share int) (s *persistence.Store, put func(n byte, change func(*attempt.Attempt)) engine.AttemptID) {
+func reviewed(t *testing.T, share int) (s *persistence.Store,
+	put func(n byte, change func(*attempt.Attempt)) engine.AttemptID) {
 	s = storetest.OpenAt(t, storetest.URL(t), persistence.Config{})
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	set := campaign.Settings{AMDReviewPPM: share, Voicemail: "vm_1"}
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", Settings: set, State: campaign.Running, Run: 1, CreatedAt: now}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", Settings: set, State: campaign.Running, Run: 1,
+		CreatedAt: now}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
@@ -29,8 +31,10 @@ func reviewed(t *testing.T, share int) (s *persistence.Store, put func(n byte, c
 		t.Helper()
 		id := engine.AttemptID("0123456789abcdef0123456789abcd" + string([]byte{'a' + n/16, "0123456789abcdef"[n%16]}))
 		at := now.Add(time.Duration(n) * time.Second)
-		a := attempt.Attempt{ID: id, Campaign: "cmp_1", Contact: "fedcba9876543210fedcba9876543210", Run: 1, Trunk: "main", To: "+4930123456", State: attempt.Ended,
-			Outcome: engine.OutcomeMachine, Verdict: engine.VerdictMachine, RevisedFrom: engine.VerdictUnknown, Confidence: 0.75, AMDTook: 2400 * time.Millisecond,
+		a := attempt.Attempt{ID: id, Campaign: "cmp_1", Contact: "fedcba9876543210fedcba9876543210", Run: 1, Trunk: "main",
+			To: "+4930123456", State: attempt.Ended,
+			Outcome: engine.OutcomeMachine, Verdict: engine.VerdictMachine, RevisedFrom: engine.VerdictUnknown, Confidence: 0.75,
+			AMDTook:    2400 * time.Millisecond,
 			ReservedAt: &at, AnsweredAt: &at, VerdictAt: &at, EndedAt: &at,
 			Quality: &engine.MediaQuality{Recording: &engine.Recording{ID: string(id), StartedAt: at}}}
 		if change != nil {
@@ -61,29 +65,36 @@ func TestVerdictsOnRecordedCallsAreReviewedAndLabelled(t *testing.T) {
 	if err != nil || total != 2 || len(list) != 2 || list[0].Trunk != "other" || list[0].Country != "FR" {
 		t.Fatalf("%v, %d of %d: %+v", err, len(list), total, list)
 	}
-	if v := list[1]; v.Attempt != first || v.Country != "DE" || v.Verdict != engine.VerdictMachine || v.RevisedFrom != engine.VerdictUnknown || v.Confidence != 0.75 || v.Took != 2400*time.Millisecond || !v.Audio || v.Label != "" {
+	if v := list[1]; v.Attempt != first || v.Country != "DE" || v.Verdict != engine.VerdictMachine ||
+		v.RevisedFrom != engine.VerdictUnknown || v.Confidence != 0.75 || v.Took != 2400*time.Millisecond || !v.Audio ||
+		v.Label != "" {
 		t.Errorf("%+v", v)
 	}
-	if err := s.Recordings.LabelAMDReview(ctx, first, engine.VerdictHuman, engine.Who{Name: "ann@example.org"}); err != nil {
+	if err := s.Recordings.LabelAMDReview(ctx, first, engine.VerdictHuman,
+		engine.Who{Name: "ann@example.org"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Recordings.RecordingsDeleted(ctx, []engine.AttemptID{first}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	v, err := s.Recordings.AMDReview(ctx, first)
-	if err != nil || v.Label != engine.VerdictHuman || v.LabelledBy != "ann@example.org" || v.LabelledAt == nil || v.Audio {
+	if err != nil || v.Label != engine.VerdictHuman || v.LabelledBy != "ann@example.org" || v.LabelledAt == nil ||
+		v.Audio {
 		t.Errorf("%v %+v", err, v)
 	}
 	cells, err := s.Recordings.AMDConfusion(ctx, engine.AMDReviewQuery{Country: "DE"})
-	if want := (engine.AMDConfusion{Trunk: "main", Country: "DE", Label: engine.VerdictHuman, Verdict: engine.VerdictMachine, Count: 1}); err != nil || len(cells) != 1 || cells[0] != want {
+	if want := (engine.AMDConfusion{Trunk: "main", Country: "DE", Label: engine.VerdictHuman,
+		Verdict: engine.VerdictMachine, Count: 1}); err != nil || len(cells) != 1 || cells[0] != want {
 		t.Errorf("%v %+v", err, cells)
 	}
 	no := false
-	if _, n, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Labelled: &no}, campaign.Page{Number: 1, Size: 10}); err != nil ||
+	if _, n, err := s.Recordings.AMDReviews(ctx, engine.AMDReviewQuery{Labelled: &no},
+		campaign.Page{Number: 1, Size: 10}); err != nil ||
 		n != 1 {
 		t.Errorf("%v: %d without a label", err, n)
 	}
-	if err := s.Recordings.LabelAMDReview(ctx, "0123456789abcdef0123456789abcdff", engine.VerdictHuman, engine.Who{}); engine.ErrorCode(
+	if err := s.Recordings.LabelAMDReview(ctx, "0123456789abcdef0123456789abcdff", engine.VerdictHuman,
+		engine.Who{}); engine.ErrorCode(
 		err,
 	) != "review_not_found" {
 		t.Error(err)
@@ -117,7 +128,8 @@ func TestAnAnswerThatABeepMayTakeBackIsInNoLedger(t *testing.T) {
 	}
 	served := func(a *attempt.Attempt) {
 		later := a.AnsweredAt.Add(20 * time.Second)
-		a.State, a.Outcome, a.Verdict, a.RevisedFrom, a.EndedAt, a.ServedAt, a.RevisableUntil = attempt.Connected, "", engine.VerdictHuman, "", nil, a.AnsweredAt, &later
+		a.State, a.Outcome, a.Verdict, a.RevisedFrom, a.EndedAt, a.ServedAt, a.RevisableUntil =
+			attempt.Connected, "", engine.VerdictHuman, "", nil, a.AnsweredAt, &later
 	}
 	put(1, served)
 	put(2, served)
@@ -136,7 +148,8 @@ func TestAMessageForMachinesIsDeletedWhenNoCampaignLeavesIt(t *testing.T) {
 	s, _ := reviewed(t, 0)
 	ctx, who := t.Context(), engine.Who{Name: "ann@example.org"}
 	for _, id := range []engine.VoicemailID{"vm_1", "vm_2"} {
-		if err := s.AddVoicemail(ctx, engine.Voicemail{ID: id, Name: "Reminder", CreatedAt: time.Now(), CreatedBy: who.Name}, make([]byte, 12000), who); err != nil {
+		if err := s.AddVoicemail(ctx, engine.Voicemail{ID: id, Name: "Reminder", CreatedAt: time.Now(), CreatedBy: who.Name},
+			make([]byte, 12000), who); err != nil {
 			t.Fatal(err)
 		}
 	}

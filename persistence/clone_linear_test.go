@@ -82,11 +82,13 @@ func imported(t *testing.T, s *persistence.Store, id engine.CampaignID, rows int
 	if err := s.StageImport(t.Context(), imp.ID, staged, nil, rows, 0); err != nil {
 		t.Fatal(err)
 	}
-	done, err := s.ActivateImport(t.Context(), journal.Activation{Import: imp.ID, Campaign: id, Run: 1, Source: "csv", Max: 3,
-		DueClass: contact.DueFirst, At: time.Now(), Staged: rows, Since: imp.CreatedAt}, func(context.Context) (journal.Gate, error) {
-		return journal.Gate{Epoch: c.Epoch, Event: journal.Event{Campaign: id, Seq: c.Seq + 1, Run: 1, At: time.Now(),
-			Type: journal.ContactsAdded, Version: 1}}, nil
-	})
+	done, err := s.ActivateImport(t.Context(), journal.Activation{Import: imp.ID, Campaign: id, Run: 1, Source: "csv",
+		Max:      3,
+		DueClass: contact.DueFirst, At: time.Now(), Staged: rows, Since: imp.CreatedAt},
+		func(context.Context) (journal.Gate, error) {
+			return journal.Gate{Epoch: c.Epoch, Event: journal.Event{Campaign: id, Seq: c.Seq + 1, Run: 1, At: time.Now(),
+				Type: journal.ContactsAdded, Version: 1}}, nil
+		})
 	if err != nil || done.Import.Added != rows {
 		t.Fatalf("%+v, %v", done.Import, err)
 	}
@@ -108,7 +110,8 @@ func pairs(t *testing.T, url string) (same int, err error) {
 	if _, err = conn.Exec(t.Context(), "SET enable_nestloop = off"); err != nil {
 		return 0, err
 	}
-	sql := "SELECT count(*) FROM " + fmt.Sprintf(list, "cmp_1") + " a JOIN " + fmt.Sprintf(list, "cmp_copy") + " b USING (number, hash, variables)"
+	sql := "SELECT count(*) FROM " + fmt.Sprintf(list, "cmp_1") + " a JOIN " + fmt.Sprintf(list, "cmp_copy") +
+		" b USING (number, hash, variables)"
 	err = conn.QueryRow(t.Context(), sql).Scan(&same)
 	return same, err
 }

@@ -38,7 +38,8 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	store := storetest.OpenAt(b, storetest.URL(b), persistence.Config{Writers: 1, Readers: 1})
 	ctx := b.Context()
 	now := time.Now().Truncate(time.Microsecond)
-	c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: now, Settings: campaign.Settings{Name: "bench", MaxAttempts: 3}}
+	c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: now,
+		Settings: campaign.Settings{Name: "bench", MaxAttempts: 3}}
 	if err := store.InsertCampaign(ctx, c); err != nil {
 		b.Fatal(err)
 	}
@@ -46,18 +47,21 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now, DueClass: contact.DueFirst}
+	add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now,
+		DueClass: contact.DueFirst}
 	total := max(b.N, preload)
 	for i := range total {
-		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(benchID(now, i)), NewContact: campaign.NewContact{
-			Number:    engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)),
-			Variables: map[string]string{"name": "Ada Lovelace", "plan": "gold", "account": strconv.Itoa(i), "language": "en"},
-		}})
+		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(benchID(now, i)),
+			NewContact: campaign.NewContact{
+				Number:    engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)),
+				Variables: map[string]string{"name": "Ada Lovelace", "plan": "gold", "account": strconv.Itoa(i), "language": "en"},
+			}})
 	}
 	for from := 0; from < total; from += 10_000 {
 		part := add
 		part.Contacts = add.Contacts[from:min(total, from+10_000)]
-		part.Event = journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: now, Type: journal.ContactsAdded, Version: 1}
+		part.Event = journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: now, Type: journal.ContactsAdded,
+			Version: 1}
 		if _, err := store.AddContacts(ctx, part); err != nil {
 			b.Fatal(err)
 		}

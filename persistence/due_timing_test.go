@@ -18,7 +18,8 @@ import (
 func BenchmarkLargeCampaign(b *testing.B) {
 	store := storetest.OpenAt(b, storetest.URL(b), persistence.Config{})
 	ctx, now := b.Context(), time.Now()
-	c := campaign.Campaign{ID: "cmp_large", State: campaign.Running, Run: 1, CreatedAt: now, Settings: campaign.Settings{Name: "large", MaxAttempts: 3}}
+	c := campaign.Campaign{ID: "cmp_large", State: campaign.Running, Run: 1, CreatedAt: now,
+		Settings: campaign.Settings{Name: "large", MaxAttempts: 3}}
 	if err := store.InsertCampaign(ctx, c); err != nil {
 		b.Fatal(err)
 	}
@@ -28,8 +29,10 @@ func BenchmarkLargeCampaign(b *testing.B) {
 	}
 	const total, part = 200_000, 10_000
 	for from := 0; from < total; from += part {
-		add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now, DueClass: contact.DueFirst,
-			Event: journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: now, Type: journal.ContactsAdded, Version: 1}}
+		add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now,
+			DueClass: contact.DueFirst,
+			Event: journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: now, Type: journal.ContactsAdded,
+				Version: 1}}
 		for i := range part {
 			add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(benchID(now, from+i)),
 				NewContact: campaign.NewContact{Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", from+i)),
@@ -50,7 +53,8 @@ func BenchmarkLargeCampaign(b *testing.B) {
 	}
 	b.Run("due", func(b *testing.B) {
 		for b.Loop() {
-			if rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: time.Now()}, 500, nil); err != nil || len(rows) != 500 {
+			if rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: time.Now()}, 500, nil); err != nil ||
+				len(rows) != 500 {
 				b.Fatal(len(rows), err)
 			}
 		}

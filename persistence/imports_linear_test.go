@@ -42,7 +42,8 @@ func switched(t *testing.T, rows int, how switching) float64 {
 	t.Helper()
 	url, plans := storetest.URL(t), &planReader{t: t}
 	s := storetest.OpenAt(t, url, persistence.Config{Tracer: plans})
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Version: 1, Run: 1, CreatedAt: time.Now()}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Version: 1, Run: 1,
+		CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
@@ -55,7 +56,8 @@ func switched(t *testing.T, rows int, how switching) float64 {
 		x = append(x, journal.Exclusion{Campaign: c.ID, Number: number(20 * i), CreatedAt: time.Now()},
 			journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(20*i + 1)}, CreatedAt: time.Now()})
 		for j := range 3 { // matching nobody in the file
-			x = append(x, journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(-3*i - j - 1)}, CreatedAt: time.Now()})
+			x = append(x, journal.Exclusion{Campaign: c.ID, Match: map[string]string{"account": fmt.Sprint(-3*i - j - 1)},
+				CreatedAt: time.Now()})
 		}
 	}
 	if refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Exclusions: x}}); err != nil || refused[0] != nil {
@@ -78,8 +80,9 @@ func switched(t *testing.T, rows int, how switching) float64 {
 		if i%20 == 19 {
 			of = i - 1 // the number of the previous row
 		}
-		staged[i] = journal.StagedRow{ID: engine.ContactID(hexID()), Line: i + 2, NewContact: campaign.NewContact{Number: number(of),
-			Variables: map[string]string{"first_name": "Ada", "account": fmt.Sprint(i)}}}
+		staged[i] = journal.StagedRow{ID: engine.ContactID(hexID()), Line: i + 2,
+			NewContact: campaign.NewContact{Number: number(of),
+				Variables: map[string]string{"first_name": "Ada", "account": fmt.Sprint(i)}}}
 	}
 	if err := s.StageImport(t.Context(), imp.ID, staged, nil, rows, 0); err != nil {
 		t.Fatal(err)
@@ -91,12 +94,15 @@ func switched(t *testing.T, rows int, how switching) float64 {
 	plans.on = true
 	var done campaign.Import
 	if how.dry {
-		done, err = s.CheckImport(t.Context(), journal.Check{Import: imp.ID, Campaign: c.ID, Staged: rows, Sticky: true, Since: imp.CreatedAt, At: time.Now()})
+		done, err = s.CheckImport(t.Context(), journal.Check{Import: imp.ID, Campaign: c.ID, Staged: rows, Sticky: true,
+			Since: imp.CreatedAt, At: time.Now()})
 	} else {
 		var out journal.Activated
-		out, err = s.ActivateImport(t.Context(), journal.Activation{Import: imp.ID, Campaign: c.ID, Run: 1, Source: "csv", Max: 3, DueClass: contact.DueFirst,
+		out, err = s.ActivateImport(t.Context(), journal.Activation{Import: imp.ID, Campaign: c.ID, Run: 1, Source: "csv",
+			Max: 3, DueClass: contact.DueFirst,
 			At: time.Now(), Staged: rows, Sticky: true, Since: imp.CreatedAt}, func(context.Context) (journal.Gate, error) {
-			return journal.Gate{Epoch: c.Epoch, Event: journal.Event{Campaign: c.ID, Seq: c.Seq + 1, Run: 1, At: time.Now(), Type: journal.ContactsAdded, Version: 1}}, nil
+			return journal.Gate{Epoch: c.Epoch, Event: journal.Event{Campaign: c.ID, Seq: c.Seq + 1, Run: 1, At: time.Now(),
+				Type: journal.ContactsAdded, Version: 1}}, nil
 		})
 		done = out.Import
 	}
@@ -131,7 +137,8 @@ func importSession(t *testing.T, url string) (ended func()) {
 	return func() {
 		t.Helper()
 		for there := true; there; {
-			if err := conn.QueryRow(t.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE pid = $1", pid).Scan(&there); err != nil {
+			if err := conn.QueryRow(t.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE pid = $1",
+				pid).Scan(&there); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := conn.Exec(t.Context(), "SELECT pg_stat_clear_snapshot(), pg_sleep(0.02)"); err != nil { // polls a condition

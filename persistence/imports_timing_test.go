@@ -29,7 +29,8 @@ func BenchmarkImport(b *testing.B) {
 	s := storetest.OpenAt(b, storetest.URL(b), persistence.Config{})
 	var staging, activating, gated time.Duration
 	for b.Loop() {
-		c := campaign.Campaign{ID: engine.CampaignID("cmp_" + hexID()[:10]), State: campaign.Running, Version: 1, Run: 1, CreatedAt: time.Now()}
+		c := campaign.Campaign{ID: engine.CampaignID("cmp_" + hexID()[:10]), State: campaign.Running, Version: 1, Run: 1,
+			CreatedAt: time.Now()}
 		if err := s.InsertCampaign(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}
@@ -42,7 +43,8 @@ func BenchmarkImport(b *testing.B) {
 		for n := 0; n < rows; n += chunk {
 			for i := range staged {
 				staged[i] = journal.StagedRow{ID: engine.ContactID(hexID()), Line: n + i + 2, NewContact: campaign.NewContact{
-					Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", n+i)), Variables: map[string]string{"first_name": "Ada", "account": fmt.Sprint(n + i), "region": "north"}}}
+					Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", n+i)), Variables: map[string]string{"first_name": "Ada",
+						"account": fmt.Sprint(n + i), "region": "north"}}}
 			}
 			if err := s.StageImport(b.Context(), imp.ID, staged, nil, n+chunk, 0); err != nil {
 				b.Fatal(err)
@@ -51,11 +53,14 @@ func BenchmarkImport(b *testing.B) {
 		staging += time.Since(began)
 		began = time.Now()
 		var gate time.Time
-		done, err := s.ActivateImport(b.Context(), journal.Activation{Import: imp.ID, Campaign: c.ID, Run: 1, Source: "csv", Max: 3,
-			DueClass: contact.DueFirst, At: time.Now(), Staged: rows, Since: imp.CreatedAt}, func(context.Context) (journal.Gate, error) {
-			gate = time.Now()
-			return journal.Gate{Event: journal.Event{Campaign: c.ID, Seq: 1, Run: 1, At: time.Now(), Type: journal.ContactsAdded, Version: 1}}, nil
-		})
+		done, err := s.ActivateImport(b.Context(), journal.Activation{Import: imp.ID, Campaign: c.ID, Run: 1, Source: "csv",
+			Max:      3,
+			DueClass: contact.DueFirst, At: time.Now(), Staged: rows, Since: imp.CreatedAt},
+			func(context.Context) (journal.Gate, error) {
+				gate = time.Now()
+				return journal.Gate{Event: journal.Event{Campaign: c.ID, Seq: 1, Run: 1, At: time.Now(),
+					Type: journal.ContactsAdded, Version: 1}}, nil
+			})
 		if err != nil || done.Import.Added != rows {
 			b.Fatal(done.Import, err)
 		}

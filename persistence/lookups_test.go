@@ -30,7 +30,8 @@ func lookedUpInATableThatHasGrown(t *testing.T, commits bool) {
 	s := storetest.OpenAt(t, url, persistence.Config{Readers: 1, Writers: 1})
 	run(t, url, "ALTER TABLE contacts SET (autovacuum_enabled = false)")
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1, CreatedAt: now}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1,
+		CreatedAt: now}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")
@@ -71,7 +72,8 @@ func lookedUpInATableThatHasGrown(t *testing.T, commits bool) {
 	defer func() { _ = db.Close(t.Context()) }()
 	read := func() (scanned, found int64) {
 		t.Helper()
-		if err := db.QueryRow(t.Context(), "SELECT seq_tup_read + idx_tup_fetch, idx_scan FROM pg_stat_user_tables WHERE relname = 'contacts' AND schemaname = current_schema()").Scan(&scanned, &found); err != nil {
+		if err := db.QueryRow(t.Context(), "SELECT seq_tup_read + idx_tup_fetch, idx_scan FROM pg_stat_user_tables WHERE "+
+			"relname = 'contacts' AND schemaname = current_schema()").Scan(&scanned, &found); err != nil {
 			t.Fatal(err)
 		}
 		return scanned, found

@@ -25,7 +25,8 @@ func TestWhatANodeWroteIntoItsViaIsKept(t *testing.T) {
 			t.Errorf("%q %v, want %q", by, err, want)
 		}
 	}
-	for _, by := range []map[engine.TrunkID]string{{"a": "192.0.2.1:5060", "b": "192.0.2.1:5062"}, {"a": "192.0.2.9:5060"}} {
+	for _, by := range []map[engine.TrunkID]string{{"a": "192.0.2.1:5060", "b": "192.0.2.1:5062"},
+		{"a": "192.0.2.9:5060"}} {
 		if err := o.PutSentBy(t.Context(), first.Incarnation, by); err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +54,12 @@ func claimed(t *testing.T) (o *nodes.Owners, first, second ownership.Node, id ow
 			t.Fatal(err)
 		}
 	}
-	if w, err := o.Claim(t.Context(), id, first.Incarnation, time.Second); err != nil || w.Incarnation != first.Incarnation {
+	if w, err := o.Claim(t.Context(), id, first.Incarnation, time.Second); err != nil ||
+		w.Incarnation != first.Incarnation {
 		t.Fatal(w, err)
 	}
-	run(t, url, "UPDATE nodes SET expires_at = clock_timestamp() - interval '2 seconds' WHERE incarnation = "+itoa(first.Incarnation))
+	run(t, url, "UPDATE nodes SET expires_at = clock_timestamp() - interval '2 seconds' WHERE incarnation = "+
+		itoa(first.Incarnation))
 	if c, err = pgx.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +94,8 @@ func blocked(t *testing.T, o *nodes.Owners, id ownership.Identity, by ownership.
 		case <-deadline:
 			t.Fatal("the claim does not wait")
 		}
-		if err := tx.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))", pid).Scan(&waits); err != nil {
+		if err := tx.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY "+
+			"(pg_blocking_pids(pid)))", pid).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +117,8 @@ func TestALeaseWhoseRenewalIsBeingCommittedIsNotOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE incarnation = $1", first.Incarnation); err != nil {
+	if _, err := tx.Exec(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE "+
+		"incarnation = $1", first.Incarnation); err != nil {
 		t.Fatal(err)
 	}
 	if w := blocked(t, o, id, second, tx); w.Incarnation != first.Incarnation || !w.Live || w.Epoch != 1 {

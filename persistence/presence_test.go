@@ -23,7 +23,8 @@ import (
 
 func attend(t *testing.T, url, life string, cluster bool) (*nodes.Presence, error) {
 	t.Helper()
-	me := ownership.Presence{Life: life, Name: "node-" + life, Host: "host-" + life, PID: 4711, Since: time.Now(), Cluster: cluster}
+	me := ownership.Presence{Life: life, Name: "node-" + life, Host: "host-" + life, PID: 4711, Since: time.Now(),
+		Cluster: cluster}
 	p, err := nodes.Attend(t.Context(), url, persistence.Config{}, me)
 	if err == nil {
 		t.Cleanup(p.Close)
@@ -45,7 +46,8 @@ func TestOneProcessServesADatabaseOrAllOfThemAreACluster(t *testing.T) {
 	url := storetest.URL(t)
 	refused := func(cluster bool, want string) {
 		t.Helper()
-		if _, err := attend(t, url, "x", cluster); engine.ErrorCode(err) != "database_in_use" || !strings.Contains(err.Error(), want) {
+		if _, err := attend(t, url, "x", cluster); engine.ErrorCode(err) != "database_in_use" ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want database_in_use with %q", err, want)
 		}
 	}
@@ -211,7 +213,8 @@ func TestAProcessThatLostItsSessionTakesItAnewUnlessAnotherWasFaster(t *testing.
 	if err := a.Renew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := attend(t, url, "b", false); engine.ErrorCode(err) != "database_in_use" || !strings.Contains(err.Error(), `"node-a"`) {
+	if _, err := attend(t, url, "b", false); engine.ErrorCode(err) != "database_in_use" ||
+		!strings.Contains(err.Error(), `"node-a"`) {
 		t.Errorf("beside the renewed one: %v", err)
 	}
 	// Our own session, whose end the server has not noticed yet, does not block us.
@@ -225,7 +228,8 @@ func TestAProcessThatLostItsSessionTakesItAnewUnlessAnotherWasFaster(t *testing.
 		t.Fatal(err)
 	}
 	for try := range 2 {
-		if err := again.Renew(t.Context()); engine.ErrorCode(err) != "database_in_use" || !strings.Contains(err.Error(), `"node-b"`) {
+		if err := again.Renew(t.Context()); engine.ErrorCode(err) != "database_in_use" ||
+			!strings.Contains(err.Error(), `"node-b"`) {
 			t.Errorf("the other was faster (%d): %v", try, err)
 		}
 	}
@@ -242,7 +246,8 @@ func TestAnEpochOfSomebodyElseIsNoticed(t *testing.T) {
 	noticed := 0
 	s.OnReplaced(func() { noticed++ })
 	const id engine.CampaignID = "cmp_1"
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: id, State: campaign.Running, Version: 1, Run: 1, CreatedAt: time.Now()}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: id, State: campaign.Running, Version: 1, Run: 1,
+		CreatedAt: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	refused := func(epoch int64) {
@@ -251,7 +256,8 @@ func TestAnEpochOfSomebodyElseIsNoticed(t *testing.T) {
 		if engine.ErrorCode(err) != "stale_epoch" {
 			t.Errorf("contacts of epoch %d: %v", epoch, err)
 		}
-		if all, err := s.Commit(t.Context(), []journal.Write{{Campaign: id, Epoch: epoch}}); err != nil || !errors.Is(all[0], journal.ErrStaleEpoch) {
+		if all, err := s.Commit(t.Context(), []journal.Write{{Campaign: id, Epoch: epoch}}); err != nil ||
+			!errors.Is(all[0], journal.ErrStaleEpoch) {
 			t.Errorf("a write of epoch %d: %v, %v", epoch, all, err)
 		}
 	}

@@ -31,7 +31,8 @@ func (w *caller) finish() {
 	who := &engine.Who{User: "u1", Name: "ada@example.org"}
 	w.seq++
 	refused, err := w.store.Commit(w.t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &c,
-		Events: []journal.Event{{Campaign: c.ID, Seq: w.seq, Run: 1, At: w.now, Type: journal.CampaignStopped, Version: 1, Data: journal.Data{Who: who}}}}})
+		Events: []journal.Event{{Campaign: c.ID, Seq: w.seq, Run: 1, At: w.now, Type: journal.CampaignStopped, Version: 1,
+			Data: journal.Data{Who: who}}}}})
 	if err != nil || refused[0] != nil {
 		w.t.Fatal(err, refused)
 	}
@@ -238,7 +239,8 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		genuine()
 	}
 	sealed("cmp_kept", 1, "what was kept of the run was changed")
-	if list := findings(seal.NewKey(bytes.Repeat([]byte{1}, seal.SeedSize)).Public()); len(list) != 1 || !strings.Contains(list[0].What, keeper.Public().Fingerprint()) {
+	if list := findings(seal.NewKey(bytes.Repeat([]byte{1}, seal.SeedSize)).Public()); len(list) != 1 ||
+		!strings.Contains(list[0].What, keeper.Public().Fingerprint()) {
 		t.Errorf("with another key: %v", list)
 	}
 	month := past.Format("200601")

@@ -52,7 +52,8 @@ func storedAs(t *testing.T, url string) (password, token string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close(t.Context()) }()
-	if err := c.QueryRow(t.Context(), "SELECT (SELECT password FROM trunks WHERE id = 't'), (SELECT auth_token FROM bots WHERE id = 'b')").Scan(&password, &token); err != nil {
+	if err := c.QueryRow(t.Context(), "SELECT (SELECT password FROM trunks WHERE id = 't'), (SELECT auth_token FROM "+
+		"bots WHERE id = 'b')").Scan(&password, &token); err != nil {
 		t.Fatal(err)
 	}
 	return password, token
@@ -61,10 +62,12 @@ func storedAs(t *testing.T, url string) (password, token string) {
 func putSecrets(t *testing.T, s *persistence.Store) {
 	t.Helper()
 	who := engine.Who{Name: "test"}
-	if _, err := s.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "a", Password: "hunter2"}, false, who); err != nil {
+	if _, err := s.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "a", Password: "hunter2"}, false,
+		who); err != nil {
 		t.Fatal(err)
 	}
-	stored, _, err := s.PutBot(t.Context(), engine.Bot{ID: "b", Name: "B", Endpoints: []string{"ws://a"}, AuthToken: "wonderland"}, false, who)
+	stored, _, err := s.PutBot(t.Context(), engine.Bot{ID: "b", Name: "B", Endpoints: []string{"ws://a"},
+		AuthToken: "wonderland"}, false, who)
 	if err != nil || stored.AuthToken != "wonderland" {
 		t.Fatalf("%q %v", stored.AuthToken, err)
 	}
@@ -126,7 +129,8 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 		t.Errorf("%+v %v", c, err)
 	}
 	// An unchanged secret is not touched; a new one is sealed again.
-	if _, err := both.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "b"}, true, engine.Who{Name: "test"}); err != nil {
+	if _, err := both.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "b"}, true,
+		engine.Who{Name: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if kept, _ := storedAs(t, url); kept != p {
@@ -172,7 +176,8 @@ func TestASealedSecretOpensInItsOwnRowOnlyAndNotWhenItWasChanged(t *testing.T) {
 	putSecrets(t, s)
 	f("cut short", "UPDATE trunks SET password = left(password, 30)")
 	putSecrets(t, s)
-	f("changed", "UPDATE trunks SET password = overlay(password PLACING (CASE substr(password, length(password) - 6, 3) WHEN 'AAA' THEN 'BBB' ELSE 'AAA' END) FROM length(password) - 6)")
+	f("changed", "UPDATE trunks SET password = overlay(password PLACING (CASE substr(password, length(password) - 6, "+
+		"3) WHEN 'AAA' THEN 'BBB' ELSE 'AAA' END) FROM length(password) - 6)")
 	putSecrets(t, s)
 	if p, _ := readSecrets(t, s); p != "hunter2" {
 		t.Errorf("set anew it is %q", p)
@@ -182,14 +187,17 @@ func TestASealedSecretOpensInItsOwnRowOnlyAndNotWhenItWasChanged(t *testing.T) {
 func TestKeysThatCannotBeUsedAreRefusedWithoutNamingThem(t *testing.T) {
 	t.Parallel()
 	good := newKey(t)
-	for _, text := range []string{"", "# only a comment\n", "hunter2", good[:40], good + "\n" + good, strings.Repeat(newKey(t)+"\n", 2)} {
+	for _, text := range []string{"", "# only a comment\n", "hunter2", good[:40], good + "\n" + good,
+		strings.Repeat(newKey(t)+"\n", 2)} {
 		_, err := sealed.ParseKeys(text)
-		if engine.ErrorCode(err) != "secrets_key_invalid" || strings.Contains(engine.ErrorDetail(err), "hunter2") || strings.Contains(engine.ErrorDetail(err), good[:20]) {
+		if engine.ErrorCode(err) != "secrets_key_invalid" || strings.Contains(engine.ErrorDetail(err), "hunter2") ||
+			strings.Contains(engine.ErrorDetail(err), good[:20]) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
 	}
 	s := storeWith(t, storetest.URL(t), nil)
-	_, err := s.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "a", Password: "sealed:1:deadbeef:aa"}, false, engine.Who{Name: "test"})
+	_, err := s.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t", Host: "a", Password: "sealed:1:deadbeef:aa"}, false,
+		engine.Who{Name: "test"})
 	if engine.ErrorCode(err) != "secret_looks_sealed" {
 		t.Errorf("a password that looks sealed: %v", err)
 	}

@@ -54,7 +54,8 @@ func TestColumnAddedWhileCallsGoOn(t *testing.T) {
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{})
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1, CreatedAt: now}); err != nil {
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1,
+		CreatedAt: now}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.AcquireCampaign(t.Context(), "cmp_1")

@@ -20,7 +20,8 @@ func TestAnIndexThatWasBrokenOffIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
-	next := fstest.MapFS{"99999_next_index.sql": {Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY next_codes ON legs (sip_code);\n")}}
+	next := fstest.MapFS{"99999_next_index.sql": {Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX " +
+		"CONCURRENTLY next_codes ON legs (sip_code);\n")}}
 	files, err := fs.Glob(migrations.FS, "*.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,8 @@ func TestAnIndexThatWasBrokenOffIsMadeAnew(t *testing.T) {
 		defer tick.Stop()
 		for {
 			var n int
-			if err := look.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid))", writer.PgConn().PID()).Scan(&n); err != nil {
+			if err := look.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1::int = "+
+				"ANY(pg_blocking_pids(pid))", writer.PgConn().PID()).Scan(&n); err != nil {
 				t.Fatal(err)
 			}
 			if n == waiting {
@@ -88,7 +90,8 @@ func TestAnIndexThatWasBrokenOffIsMadeAnew(t *testing.T) {
 	}
 	defer o.store.Close()
 	var valid bool
-	if err := look.QueryRow(t.Context(), "SELECT indisvalid FROM pg_index WHERE indexrelid = 'next_codes'::regclass").Scan(&valid); err != nil || !valid {
+	if err := look.QueryRow(t.Context(), "SELECT indisvalid FROM pg_index WHERE indexrelid = 'next_codes'::regclass").Scan(
+		&valid); err != nil || !valid {
 		t.Errorf("the index is whole: %v, %v", valid, err)
 	}
 }

@@ -49,8 +49,10 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 	// The statements are this program's: columns that they write and the old schema lacks are added
 	// at the start.
 	for _, sql := range []string{
-		"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0, ADD COLUMN variables_left_out integer NOT NULL DEFAULT 0",
-		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, ADD COLUMN voicemail_left_at timestamptz",
+		"ALTER TABLE attempts ADD COLUMN incarnation integer NOT NULL DEFAULT 0, ADD COLUMN variables_left_out integer " +
+			"NOT NULL DEFAULT 0",
+		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, " +
+			"ADD COLUMN voicemail_left_at timestamptz",
 		"ALTER TABLE event_batches ADD COLUMN attempts uuid[]",
 		"ALTER TABLE contacts ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0",
 		`ALTER TABLE contacts ADD COLUMN last_conversation uuid, ADD COLUMN callback_of uuid,
@@ -229,7 +231,8 @@ func (w *caller) call() error {
 			Number: engine.PhoneNumber(
 				fmt.Sprintf("+4915%09d", w.n),
 			), Variables: map[string]string{"n": fmt.Sprint(w.n)}, Position: int64(w.n),
-			Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: w.now, UpdatedAt: w.now, Version: 1},
+			Source: "api", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1,
+			CreatedAt: w.now, UpdatedAt: w.now, Version: 1},
 	}
 	facts := k.Contact.Facts()
 	w.seq++

@@ -32,7 +32,8 @@ func TestWhatIsToldIsDeliveredSignedAndLogged(t *testing.T) {
 	w.endpoint("whk_1")
 	w.tell("cmp_1")
 	log := w.await("whk_1", "delivered", all(1, webhook.Delivered))
-	if d := log[0]; d.Tries != 1 || d.Status != 200 || !strings.HasPrefix(d.Excerpt, "thanks") || d.TriedAt == nil || d.NextAt != nil || d.Type != "campaign.started" || d.Campaign != "cmp_1" {
+	if d := log[0]; d.Tries != 1 || d.Status != 200 || !strings.HasPrefix(d.Excerpt, "thanks") || d.TriedAt == nil ||
+		d.NextAt != nil || d.Type != "campaign.started" || d.Campaign != "cmp_1" {
 		t.Errorf("%+v", d)
 	}
 	r := w.requests()[0]
@@ -40,7 +41,8 @@ func TestWhatIsToldIsDeliveredSignedAndLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ID != log[0].Message || r.URL != "https://whk_1.example.org/" || r.Signature != webhook.Sign(r.ID, r.At, r.Body, secret) {
+	if r.ID != log[0].Message || r.URL != "https://whk_1.example.org/" ||
+		r.Signature != webhook.Sign(r.ID, r.At, r.Body, secret) {
 		t.Errorf("%+v", r)
 	}
 	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.LastDeliveredAt == nil {
@@ -57,7 +59,8 @@ func TestAfterARotationBothSecretsSignUntilTheOldOneEnds(t *testing.T) {
 	w := newTold(t)
 	w.endpoint("whk_1")
 	fresh := webhook.WriteSecret([]byte(strings.Repeat("f", webhook.SecretBytes)))
-	if _, err := w.Endpoints.RotateWebhookSecret(t.Context(), "whk_1", fresh, time.Now().Add(time.Hour), engine.System); err != nil {
+	if _, err := w.Endpoints.RotateWebhookSecret(t.Context(), "whk_1", fresh, time.Now().Add(time.Hour),
+		engine.System); err != nil {
 		t.Fatal(err)
 	}
 	w.deliver()
@@ -65,7 +68,8 @@ func TestAfterARotationBothSecretsSignUntilTheOldOneEnds(t *testing.T) {
 	w.await("whk_1", "delivered", all(1, webhook.Delivered))
 	old, _ := webhook.ReadSecret(hookSecret)
 	now, _ := webhook.ReadSecret(fresh)
-	if r := w.requests()[0]; r.Signature != webhook.Sign(r.ID, r.At, r.Body, now, old) || strings.Count(r.Signature, " ") != 1 {
+	if r := w.requests()[0]; r.Signature != webhook.Sign(r.ID, r.At, r.Body, now, old) ||
+		strings.Count(r.Signature, " ") != 1 {
 		t.Errorf("signed %q", r.Signature)
 	}
 	run(t, w.url, "UPDATE webhooks SET old_secret_until = now()")
@@ -112,7 +116,8 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	) != "webhook_inactive" {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_gone", func(e *webhook.Endpoint) { e.URL = "https://moved.example.org/"; e.Enable(true) }, engine.System); err != nil {
+	if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_gone",
+		func(e *webhook.Endpoint) { e.URL = "https://moved.example.org/"; e.Enable(true) }, engine.System); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", time.Now().Add(time.Minute), engine.System); n != 0 ||
@@ -156,10 +161,12 @@ func TestAServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 	w.endpoint("whk_1")
 	w.tell("cmp_1")
 	d := w.await("whk_1", "tried", func(l []webhook.Delivery) bool { return len(l) == 1 && l[0].Tries == 1 })[0]
-	if d.State != webhook.Pending || d.Status != 429 || d.NextAt == nil || d.NextAt.Sub(*d.TriedAt) < time.Hour || d.NextAt.Sub(*d.TriedAt) > 2*time.Hour {
+	if d.State != webhook.Pending || d.Status != 429 || d.NextAt == nil || d.NextAt.Sub(*d.TriedAt) < time.Hour ||
+		d.NextAt.Sub(*d.TriedAt) > 2*time.Hour {
 		t.Errorf("%+v", d)
 	}
-	for until := time.Now().Add(time.Minute); w.count("river_job WHERE state = 'scheduled' AND scheduled_at > now() + interval '50 minutes'") != 1; {
+	for until := time.Now().Add(time.Minute); w.count("river_job WHERE state = 'scheduled' AND scheduled_at > now() + "+
+		"interval '50 minutes'") != 1; {
 		if time.Now().After(until) {
 			t.Fatal("the job does not wait")
 		}
@@ -221,7 +228,8 @@ func TestATestMessageGoesToAnInactiveEndpointToo(t *testing.T) {
 		t.Fatalf("%+v %v", d, err)
 	}
 	w.await("whk_1", "delivered", all(1, webhook.Delivered))
-	if _, err := w.Endpoints.TestWebhook(t.Context(), "whk_2", webhook.PingMessage("whk_2", time.Now(), "once"), engine.System); engine.ErrorCode(
+	if _, err := w.Endpoints.TestWebhook(t.Context(), "whk_2", webhook.PingMessage("whk_2", time.Now(), "once"),
+		engine.System); engine.ErrorCode(
 		err,
 	) != "webhook_not_found" {
 		t.Errorf("%v", err)
@@ -275,10 +283,12 @@ func TestSecretsOfWebhooksAreSealed(t *testing.T) {
 	if n, err := sealed.SealSecrets(t.Context()); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if _, err := sealed.Endpoints.RotateWebhookSecret(t.Context(), "whk_1", hookSecret, time.Now().Add(time.Hour), engine.System); err != nil {
+	if _, err := sealed.Endpoints.RotateWebhookSecret(t.Context(), "whk_1", hookSecret, time.Now().Add(time.Hour),
+		engine.System); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := sealed.CheckSecrets(t.Context()); err != nil || c.Current != 2 || w.count("webhooks WHERE secret LIKE 'whsec%' OR old_secret LIKE 'whsec%'") != 0 {
+	if c, err := sealed.CheckSecrets(t.Context()); err != nil || c.Current != 2 ||
+		w.count("webhooks WHERE secret LIKE 'whsec%' OR old_secret LIKE 'whsec%'") != 0 {
 		t.Errorf("%+v %v", c, err)
 	}
 }

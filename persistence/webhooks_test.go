@@ -36,14 +36,16 @@ type told struct {
 func newTold(t *testing.T) *told {
 	t.Helper()
 	url := storetest.URL(t)
-	return &told{t: t, url: url, Store: storetest.OpenAt(t, url, persistence.Config{}), answer: func(*webhook.Request) webhook.Answer { return webhook.Answer{Status: 204} }}
+	return &told{t: t, url: url, Store: storetest.OpenAt(t, url, persistence.Config{}),
+		answer: func(*webhook.Request) webhook.Answer { return webhook.Answer{Status: 204} }}
 }
 
 var hookSecret = webhook.WriteSecret([]byte(strings.Repeat("s", webhook.SecretBytes)))
 
 func (w *told) endpoint(id webhook.EndpointID, change ...func(*webhook.Endpoint)) {
 	w.t.Helper()
-	e := webhook.Endpoint{ID: id, URL: "https://" + string(id) + ".example.org/", Active: true, CreatedAt: time.Now(), CreatedBy: "ada"}
+	e := webhook.Endpoint{ID: id, URL: "https://" + string(id) + ".example.org/", Active: true, CreatedAt: time.Now(),
+		CreatedBy: "ada"}
 	for _, f := range change {
 		f(&e)
 	}
@@ -55,7 +57,8 @@ func (w *told) endpoint(id webhook.EndpointID, change ...func(*webhook.Endpoint)
 // campaign creates a running campaign.
 func (w *told) campaign(id engine.CampaignID) campaign.Campaign {
 	w.t.Helper()
-	if err := w.InsertCampaign(w.t.Context(), campaign.Campaign{ID: id, State: campaign.Running, Run: 1, CreatedAt: time.Now()}); err != nil {
+	if err := w.InsertCampaign(w.t.Context(), campaign.Campaign{ID: id, State: campaign.Running, Run: 1,
+		CreatedAt: time.Now()}); err != nil {
 		w.t.Fatal(err)
 	}
 	c, err := w.AcquireCampaign(w.t.Context(), id)
@@ -66,7 +69,8 @@ func (w *told) campaign(id engine.CampaignID) campaign.Campaign {
 }
 
 func happened(c *campaign.Campaign, seq int64, t journal.Type) journal.Write {
-	return journal.Write{Campaign: c.ID, Epoch: c.Epoch, Events: []journal.Event{{Campaign: c.ID, Seq: seq, Run: 1, At: time.Now(), Type: t, Version: 1}}}
+	return journal.Write{Campaign: c.ID, Epoch: c.Epoch,
+		Events: []journal.Event{{Campaign: c.ID, Seq: seq, Run: 1, At: time.Now(), Type: t, Version: 1}}}
 }
 
 func (w *told) commit(writes ...journal.Write) {
@@ -170,7 +174,8 @@ func TestWhatIsCommittedIsToldOnceAndWhatIsRefusedNever(t *testing.T) {
 	w.endpoint("whk_other", func(e *webhook.Endpoint) { e.Campaigns = []engine.CampaignID{"cmp_2"} })
 	stale := c
 	stale.Epoch--
-	group := []journal.Write{happened(&c, 2, journal.CampaignPaused), happened(&stale, 3, journal.CampaignStopped), happened(&c, 4, journal.CampaignResumed), happened(&c, 5, journal.LegAdded)}
+	group := []journal.Write{happened(&c, 2, journal.CampaignPaused), happened(&stale, 3, journal.CampaignStopped),
+		happened(&c, 4, journal.CampaignResumed), happened(&c, 5, journal.LegAdded)}
 	refused, err := w.Commit(t.Context(), group)
 	if err != nil || refused[0] != nil || refused[1] == nil || refused[2] != nil {
 		t.Fatal(err, refused)
@@ -182,7 +187,8 @@ func TestWhatIsCommittedIsToldOnceAndWhatIsRefusedNever(t *testing.T) {
 	if n := w.follow(); n != 0 {
 		t.Errorf("%d messages of what was told", n)
 	}
-	for id, want := range map[webhook.EndpointID]string{"whk_all": "campaign.resumed campaign.paused", "whk_some": "campaign.paused", "whk_other": ""} {
+	for id, want := range map[webhook.EndpointID]string{"whk_all": "campaign.resumed campaign.paused",
+		"whk_some": "campaign.paused", "whk_other": ""} {
 		list, err := w.Endpoints.Deliveries(t.Context(), id, webhook.DeliveryQuery{Size: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -216,7 +222,8 @@ func TestNothingIsReadWhileNobodyIsToBeTold(t *testing.T) {
 	}
 	off := func(active bool) {
 		t.Helper()
-		if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_1", func(e *webhook.Endpoint) { e.Enable(active) }, engine.System); err != nil {
+		if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_1", func(e *webhook.Endpoint) { e.Enable(active) },
+			engine.System); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,7 +267,8 @@ func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 		c := w.campaign(engine.CampaignID(fmt.Sprintf("cmp_%d", i)))
 		writers.Go(func() {
 			for seq := int64(1); seq <= events; seq++ {
-				if refused, err := w.Commit(t.Context(), []journal.Write{happened(&c, seq, journal.CampaignPaused)}); err != nil || refused[0] != nil {
+				if refused, err := w.Commit(t.Context(), []journal.Write{happened(&c, seq, journal.CampaignPaused)}); err != nil ||
+					refused[0] != nil {
 					t.Error(err, refused)
 				}
 			}
@@ -269,9 +277,11 @@ func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 			for n := range dialouts / campaigns {
 				id := engine.AttemptID(fmt.Sprintf("%030x%02x", i, n))
 				at := time.Now()
-				a := attempt.Attempt{ID: id, To: "+4915112345678", State: attempt.Ended, Outcome: engine.OutcomeBusy, EndedAt: &at, ReservedAt: &at, Variables: map[string]string{"k": "v"}}
+				a := attempt.Attempt{ID: id, To: "+4915112345678", State: attempt.Ended, Outcome: engine.OutcomeBusy, EndedAt: &at,
+					ReservedAt: &at, Variables: map[string]string{"k": "v"}}
 				for _, typ := range []journal.Type{journal.AttemptReserved, journal.AttemptEnded} {
-					x := journal.Write{Attempts: []attempt.Attempt{a}, Events: []journal.Event{{At: at, Type: typ, Version: 1, Attempt: id}}}
+					x := journal.Write{Attempts: []attempt.Attempt{a},
+						Events: []journal.Event{{At: at, Type: typ, Version: 1, Attempt: id}}}
 					if refused, err := w.Commit(t.Context(), []journal.Write{x}); err != nil || refused[0] != nil {
 						t.Error(err, refused)
 					}
@@ -326,10 +336,13 @@ func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
 	c := w.campaign("cmp_1")
 	cid, aid := engine.ContactID(strings.Repeat("c0", 16)), engine.AttemptID(strings.Repeat("a0", 16))
 	x := happened(&c, 1, journal.AttemptEnded)
-	x.Contacts = []contact.Contact{{ID: cid, Campaign: c.ID, Number: "+4915112345678", State: contact.Completed, Run: 1, Version: 1, Variables: map[string]string{"name": "Ada"}}}
-	x.Attempts = []attempt.Attempt{{ID: aid, Campaign: c.ID, Contact: cid, Run: 1, To: "+4915112345678", From: "+4930111222", State: attempt.Ended, Outcome: engine.OutcomeCompleted}}
+	x.Contacts = []contact.Contact{{ID: cid, Campaign: c.ID, Number: "+4915112345678", State: contact.Completed, Run: 1,
+		Version: 1, Variables: map[string]string{"name": "Ada"}}}
+	x.Attempts = []attempt.Attempt{{ID: aid, Campaign: c.ID, Contact: cid, Run: 1, To: "+4915112345678",
+		From: "+4930111222", State: attempt.Ended, Outcome: engine.OutcomeCompleted}}
 	x.Events[0].Contact, x.Events[0].Attempt = cid, aid
-	x.Events[0].Data = journal.Data{Outcome: engine.OutcomeCompleted, Before: &contact.Facts{State: contact.Connected}, After: &contact.Facts{State: contact.Completed, Used: 1}}
+	x.Events[0].Data = journal.Data{Outcome: engine.OutcomeCompleted, Before: &contact.Facts{State: contact.Connected},
+		After: &contact.Facts{State: contact.Completed, Used: 1}}
 	w.commit(x)
 	if n := w.follow(); n != 2 {
 		t.Fatalf("%d messages", n)
@@ -341,7 +354,8 @@ func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
 	}
 	// After the erasure, nothing of the person is left to be sent.
 	number := engine.PhoneNumber("+4915112345678")
-	if _, err := w.Records.ErasePerson(t.Context(), history.Erasure{Number: number, Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), Who: engine.System, At: time.Now()}); err != nil {
+	if _, err := w.Records.ErasePerson(t.Context(), history.Erasure{Number: number,
+		Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), Who: engine.System, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if w.count("webhook_messages")+w.count("webhook_deliveries") != 0 {

@@ -25,7 +25,8 @@ func yields(t *testing.T, url, table, state string, times int) {
 		`CREATE FUNCTION yield() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF nextval('tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'another one goes first' USING ERRCODE = TG_ARGV[1]; END IF;
 			RETURN NEW; END $$`,
-		"CREATE TRIGGER yield BEFORE INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION yield(" + string(rune('0'+times)) + ", '" + state + "')",
+		"CREATE TRIGGER yield BEFORE INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION yield(" + string(rune('0'+times)) +
+			", '" + state + "')",
 	} {
 		if _, err := c.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 func TestTheFirstAdministratorIsMadeOnceTheDatabaseAnswers(t *testing.T) {
 	t.Parallel()
 	faults, log := &storetest.Faults{}, &logbook{}
-	p := &Process{log: zerolog.New(log), store: storetest.OpenAt(t, storetest.URL(t), persistence.Config{Dial: faults.Dial})}
+	p := &Process{log: zerolog.New(log), store: storetest.OpenAt(t, storetest.URL(t),
+		persistence.Config{Dial: faults.Dial})}
 	faults.Down()
 	password := make(chan string, 1)
 	go func() {

@@ -25,7 +25,8 @@ func auditText(out io.Writer, a *history.Audit) {
 		_, _ = fmt.Fprintf(out, "%s: %d events are older than the chain\n", name, a.Unchained)
 	}
 	for _, run := range a.Unsigned {
-		_, _ = fmt.Fprintf(out, "%s run %d: what was kept of it is older than signatures, nothing vouches for it\n", name, run)
+		_, _ = fmt.Fprintf(out, "%s run %d: what was kept of it is older than signatures, nothing vouches for it\n", name,
+			run)
 	}
 	for _, r := range a.Runs {
 		for _, x := range r.Differences {
@@ -42,7 +43,8 @@ func auditText(out io.Writer, a *history.Audit) {
 
 // Audit prints the differences found in a campaign or, when id is "", in all of them and in events
 // of none: as lines of text or as one JSON object each.
-func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool, trusted ...seal.Public) (err error) {
+func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool,
+	trusted ...seal.Public) (err error) {
 	ids := []engine.CampaignID{id}
 	if id == "" {
 		if ids, err = allCampaigns(ctx, s); err != nil {
@@ -74,10 +76,12 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		add(a)
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d figures or rows of %d campaigns are not what the events say, or not as they were written", wrong, len(ids))
+		return fmt.Errorf("%d figures or rows of %d campaigns are not what the events say, or not as they were written",
+			wrong, len(ids))
 	}
 	if !asJSON {
-		_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same, and the chains are whole\n", len(ids), events)
+		_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same, and the chains are whole\n", len(ids),
+			events)
 	}
 	return nil
 }

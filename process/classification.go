@@ -17,7 +17,8 @@ import (
 )
 
 // AddVoicemail implements http.Classification.
-func (f *Front) AddVoicemail(ctx context.Context, id engine.VoicemailID, name string, wav []byte, who engine.Who) (engine.Voicemail, error) {
+func (f *Front) AddVoicemail(ctx context.Context, id engine.VoicemailID, name string, wav []byte,
+	who engine.Who) (engine.Voicemail, error) {
 	audio, err := media.EncodeMessage(wav)
 	if err != nil {
 		return engine.Voicemail{}, engine.Invalid("invalid_audio", "The message cannot be used: "+err.Error()+".")

@@ -24,7 +24,9 @@ const (
 )
 
 // errNodeSilent is the error when a node does not answer: it may still know the person.
-var errNodeSilent = engine.Unavailable("node_unreachable", "a node of the cluster does not answer and may still know the person; see that it runs or is gone for a minute, then erase again", 5*time.Second)
+var errNodeSilent = engine.Unavailable("node_unreachable",
+	"a node of the cluster does not answer and may still know the person; see that it runs or is gone for a minute, "+
+		"then erase again", 5*time.Second)
 
 // erasureStep is one step of an erasure, for one node.
 type erasureStep struct {
@@ -64,7 +66,8 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 
 // serveErasure carries out steps for other nodes.
 func (p *Process) serveErasure(s *several) {
-	s.node.Handle(askedErasure, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
+	s.node.Handle(askedErasure, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte,
+		error) {
 		var step erasureStep
 		if err := link.Decode(body, &step); err != nil {
 			return nil, engine.Invalid("request_unreadable", "")
@@ -106,7 +109,8 @@ func (s *several) confirmed(ctx context.Context, n *ownership.Node, method strin
 	if !n.Live && time.Since(n.ExpiresAt) > lapsedFor {
 		return nil
 	}
-	s.log.Warn().Str("node", n.Name).Str("method", method).Str("code", engine.ErrorCode(err)).Msg("another node did not confirm")
+	s.log.Warn().Str("node", n.Name).Str("method", method).Str("code",
+		engine.ErrorCode(err)).Msg("another node did not confirm")
 	return errNodeSilent
 }
 
@@ -133,7 +137,8 @@ func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *
 	}
 	for _, id := range found.Open { // its owner removes the person
 		body := link.Encode(&erasureStep{Step: "open", Number: n, Campaigns: []engine.CampaignID{id}})
-		if _, err := e.p.several.node.Ask(ctx, ownership.Identity{Kind: ownership.Campaign, ID: string(id)}, askedErasure, body); err != nil {
+		if _, err := e.p.several.node.Ask(ctx, ownership.Identity{Kind: ownership.Campaign, ID: string(id)}, askedErasure,
+			body); err != nil {
 			return err
 		}
 	}

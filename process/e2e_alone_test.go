@@ -77,10 +77,11 @@ func TestASecondDiallerOnADatabaseIsRefusedAndTheFirstGoesOn(t *testing.T) {
 	}
 	before, host := w.census(), ""
 	host, _ = os.Hostname()
-	for _, args := range [][]string{nil, {"--cluster=automanaged://" + ports.AddressOf(t), "--cluster-listen=" + ports.AddressOf(t)}} {
+	for _, args := range [][]string{nil, {"--cluster=automanaged://" + ports.AddressOf(t),
+		"--cluster-listen=" + ports.AddressOf(t)}} {
 		said := refusedBeside(t, w.url, args...)
-		for _, want := range []string{"dialler: ", " is in use by dialler \"" + host + "\"", "host " + host, "pid " + strconv.Itoa(os.Getpid()),
-			"since " + w.p.started.UTC().Format(time.RFC3339)} {
+		for _, want := range []string{"dialler: ", " is in use by dialler \"" + host + "\"", "host " + host,
+			"pid " + strconv.Itoa(os.Getpid()), "since " + w.p.started.UTC().Format(time.RFC3339)} {
 			if !strings.Contains(said, want) {
 				t.Errorf("the refusal does not say %q: %s", want, said)
 			}
@@ -182,7 +183,8 @@ func TestADiallerWhoseCampaignsAnotherTookOverIsNotReady(t *testing.T) {
 	}
 	// What another process does when it starts.
 	w.exec("UPDATE campaigns SET epoch = epoch + 1")
-	if r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": newNumber()}); r.status == 200 {
+	if r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id,
+		"mobile": newNumber()}); r.status == 200 {
 		t.Errorf("a trigger of a campaign that is another's: %s", r)
 	}
 	if status, why := w.readiness(); status != 503 || !strings.Contains(why, "stale_epoch") {
@@ -193,7 +195,8 @@ func TestADiallerWhoseCampaignsAnotherTookOverIsNotReady(t *testing.T) {
 		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}),
 		w.operator("GET", "/api/v1/campaigns", nil),
 	} {
-		if r.status != 503 || r.code() != "replaced" || !regexp.MustCompile("another process.*start this one again").MatchString(string(r.body)) {
+		if r.status != 503 || r.code() != "replaced" ||
+			!regexp.MustCompile("another process.*start this one again").MatchString(string(r.body)) {
 			t.Errorf("%s, want 503 replaced", r)
 		}
 	}
@@ -233,7 +236,8 @@ func TestADiallerWhosePlaceAnotherTookIsNotReady(t *testing.T) {
 		status, why := w.readiness()
 		return status == 503 && strings.Contains(why, `in use by dialler "web-2" (host h, pid 4711, since `)
 	})
-	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.code() != "replaced" {
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot,
+		"to_number": newNumber()}); r.status != 503 || r.code() != "replaced" {
 		t.Errorf("%s, want 503 replaced", r)
 	}
 }
@@ -312,7 +316,8 @@ func TestASignalASecondLaterEndsAtOnceSaysWhatIsLeftAndStopsThePrivateDatabase(t
 	if status != 130 || after < time.Second || after > 30*time.Second {
 		t.Errorf("exit status %d after %v", status, after)
 	}
-	if said := r.log(); !regexp.MustCompile(`"calls":1,.*"message":"ended at once by a second signal`).MatchString(said) || !strings.Contains(said, "draining:") {
+	if said := r.log(); !regexp.MustCompile(`"calls":1,.*"message":"ended at once by a second signal`).MatchString(said) ||
+		!strings.Contains(said, "draining:") {
 		t.Errorf("the log does not say what is left:\n%s", said)
 	}
 	if pid := postmaster(t, pg); pid != 0 {

@@ -50,7 +50,8 @@ func (c *cast) plays(name, label string, talk time.Duration, recordings ...[]int
 			c.t.Fatal(err)
 		}
 		number := engine.PhoneNumber(who.number)
-		c.script[number] = append(c.script[number], carrier.Behaviour{Kind: carrier.Human, Recording: path, Talk: draw.Exactly(talk)})
+		c.script[number] = append(c.script[number], carrier.Behaviour{Kind: carrier.Human, Recording: path,
+			Talk: draw.Exactly(talk)})
 	}
 	return who
 }
@@ -173,17 +174,20 @@ func (e *ear) of(row *carrier.Call) hearing {
 func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0) // the callees hang up
-	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 80, "endpoints": []string{w.bot.URL()},
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 80,
+		"endpoints":  []string{w.bot.URL()},
 		"auth_token": ourToken, "account": ourAccount}).expect(200)
 	c := &cast{t: t, dir: t.TempDir(), script: map[engine.PhoneNumber][]carrier.Behaviour{}}
 
 	const listened = 7 * time.Second // longer than any verdict takes
 	var callees []*callee
-	for _, name := range []string{"human_00", "human_05", "human_07", "human_11", "human_16", "machine_00", "machine_03", "machine_06", "machine_10", "machine_14"} {
+	for _, name := range []string{"human_00", "human_05", "human_07", "human_11", "human_16", "machine_00", "machine_03",
+		"machine_06", "machine_10", "machine_14"} {
 		label, _, _ := strings.Cut(name, "_")
 		callees = append(callees, c.plays(name, label, listened, spoken(t, filepath.Join("greetings", name))))
 	}
-	for name, label := range map[string]string{"human_short_de": "human", "human_name_en": "human", "machine_unavailable_de": "machine", "machine_mailbox_en": "machine",
+	for name, label := range map[string]string{"human_short_de": "human", "human_name_en": "human",
+		"machine_unavailable_de": "machine", "machine_mailbox_en": "machine",
 		"sit_nc2": "sit", "fax_ansam": "fax"} {
 		callees = append(callees, c.plays(name, label, listened, spoken(t, name)))
 	}
@@ -193,7 +197,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 		c.plays("cng", "fax", listened, parts(cng, cng)),
 		c.plays("busy", "unknown", listened, parts(busy, busy, busy, busy, busy)),
 		c.plays("nobody", "silence", listened, pause(time.Second)),
-		c.plays("at_the_beep", "machine", listened, parts(spoken(t, "human_short_de")[:voice.Rate], beep(1400, 300*time.Millisecond), pause(time.Second))))
+		c.plays("at_the_beep", "machine", listened, parts(spoken(t, "human_short_de")[:voice.Rate],
+			beep(1400, 300*time.Millisecond), pause(time.Second))))
 
 	// The callees whose call is ended, whose verdict is revised, and who get a message.
 	greeting := spoken(t, "machine_unavailable_de")
@@ -211,11 +216,14 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	model := w.carrier(carrier.Config{Script: c.script, Tap: heard.hear})
 	message := voice.Utterance(draw.Rand(1, "message", 0), 1500*time.Millisecond)
 	var kept struct{ ID string }
-	w.send("POST", "/api/v1/voicemails?name=Reminder", string(wav.Encode(message)), "Authorization", "Bearer "+w.admin, "Content-Type", "audio/wav").expect(201).into(&kept)
+	w.send("POST", "/api/v1/voicemails?name=Reminder", string(wav.Encode(message)), "Authorization", "Bearer "+w.admin,
+		"Content-Type", "audio/wav").expect(201).into(&kept)
 
-	all := w.screened(map[string]any{"amd": "sequential", "amd_revise_s": 0, "recording": "on", "recording_retention_days": 7, "amd_review_share": 1}, callees...)
+	all := w.screened(map[string]any{"amd": "sequential", "amd_revise_s": 0, "recording": "on",
+		"recording_retention_days": 7, "amd_review_share": 1}, callees...)
 	ended := w.screened(map[string]any{"amd": "parallel"}, machine, fax, sit, revised)
-	retried := w.screened(map[string]any{"amd": "parallel", "max_attempts": 2, "retry_delay_s": 1, "retry_on_system": []string{"machine"}}, again)
+	retried := w.screened(map[string]any{"amd": "parallel", "max_attempts": 2, "retry_delay_s": 1,
+		"retry_on_system": []string{"machine"}}, again)
 	left := w.screened(map[string]any{"amd": "parallel", "voicemail_id": kept.ID}, mailbox)
 	for _, id := range []engine.CampaignID{all, ended, retried, left} {
 		eventually(t, "the campaign completes", func() bool { return w.detail(id).Status == "completed" })
@@ -242,8 +250,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 			}
 			if !found {
 				d := offline(who.pcm, 0)
-				t.Errorf("%s (ACK %v after the answer): the call: %s %.3f %v\nthe recording: %s %.3f %v", who.name, row.AckAt.Sub(row.AnsweredAt),
-					a.Verdict, a.Confidence, a.Features, d.Verdict, d.Confidence, d.Features.Map())
+				t.Errorf("%s (ACK %v after the answer): the call: %s %.3f %v\nthe recording: %s %.3f %v", who.name,
+					row.AckAt.Sub(row.AnsweredAt), a.Verdict, a.Confidence, a.Features, d.Verdict, d.Confidence, d.Features.Map())
 				continue
 			}
 			if lead > 1 {
@@ -254,7 +262,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 			if spoken := time.Duration(a.Features["heard_ms"]) * time.Millisecond; a.AMDTook < spoken-400*time.Millisecond {
 				t.Errorf("%s: decided %v after the answer, on %v of audio", who.name, a.AMDTook, spoken)
 			}
-			if want := map[string]engine.Verdict{"fax": engine.VerdictFax, "sit": engine.VerdictSIT, "silence": engine.VerdictSilence}[who.label]; want != "" && a.Verdict != want {
+			if want := map[string]engine.Verdict{"fax": engine.VerdictFax, "sit": engine.VerdictSIT,
+				"silence": engine.VerdictSilence}[who.label]; want != "" && a.Verdict != want {
 				t.Errorf("%s is %s", who.name, a.Verdict)
 			}
 			if a.Verdict.Live() != (a.WasConnected() || a.Outcome == engine.OutcomeAbandoned) {
@@ -276,17 +285,21 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 		} {
 			row := call(who, 0)
 			a := w.attemptOf(&row)
-			if a.Verdict != want.verdict || a.Outcome != want.outcome || a.WasConnected() || a.HungUpBy != engine.PartySystem || row.ByeBy != carrier.Caller {
-				t.Errorf("%s: %s, %s, live %v, ended by %s, BYE by %s", who.name, a.Verdict, a.Outcome, a.WasConnected(), a.HungUpBy, row.ByeBy)
+			if a.Verdict != want.verdict || a.Outcome != want.outcome || a.WasConnected() || a.HungUpBy != engine.PartySystem ||
+				row.ByeBy != carrier.Caller {
+				t.Errorf("%s: %s, %s, live %v, ended by %s, BYE by %s", who.name, a.Verdict, a.Outcome, a.WasConnected(),
+					a.HungUpBy, row.ByeBy)
 			}
 			if c := w.contact(ended, who.number); c.Status != want.status {
 				t.Errorf("%s: the contact is %s", who.name, c.Status)
 			}
-			if s := w.session(a.ID.Call(), "over", func(s bot.Session) bool { return !s.EndedAt.IsZero() }); s.EndedBy != bot.EndedByCallee || len(s.Violations) > 0 {
+			if s := w.session(a.ID.Call(), "over",
+				func(s bot.Session) bool { return !s.EndedAt.IsZero() }); s.EndedBy != bot.EndedByCallee || len(s.Violations) > 0 {
 				t.Errorf("%s: the bot's session ended by %s, %v", who.name, s.EndedBy, s.Violations)
 			}
 		}
-		if n := w.detail(ended).Counters; n.LiveAnswers != 0 || n.ConnectedCalls != 0 || n.Answered != 4 || n.MachineDetected != 2 || n.Failed != 2 {
+		if n := w.detail(ended).Counters; n.LiveAnswers != 0 || n.ConnectedCalls != 0 || n.Answered != 4 ||
+			n.MachineDetected != 2 || n.Failed != 2 {
 			t.Errorf("%+v", n)
 		}
 	})
@@ -305,7 +318,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 		if a = w.attemptOf(&second); a.Outcome != engine.OutcomeCompleted || !a.WasConnected() || a.RevisedFrom != "" {
 			t.Errorf("the retry: %s, %s", a.Outcome, a.Verdict)
 		}
-		if n := w.detail(retried).Counters; n.Attempts != 2 || n.Answered != 2 || n.LiveAnswers != 1 || n.ConnectedCalls != 1 || n.MachineDetected != 1 || n.Completed != 1 {
+		if n := w.detail(retried).Counters; n.Attempts != 2 || n.Answered != 2 || n.LiveAnswers != 1 ||
+			n.ConnectedCalls != 1 || n.MachineDetected != 1 || n.Completed != 1 {
 			t.Errorf("%+v", n)
 		}
 	})
@@ -330,7 +344,8 @@ func TestCallsAreClassifiedAsTheirRecordings(t *testing.T) {
 	})
 	t.Run("each stage is counted once a call", func(t *testing.T) {
 		w := w.under(t)
-		for stage, column := range map[string]string{"verdict": "verdict_at", "bot_connected": "bot_connected_at", "bot_first_audio": "bot_first_audio_at"} {
+		for stage, column := range map[string]string{"verdict": "verdict_at", "bot_connected": "bot_connected_at",
+			"bot_first_audio": "bot_first_audio_at"} {
 			var want float64
 			w.query("SELECT count("+column+") FROM attempts", &want)
 			if got := w.labelled("dialler_answer_stage_seconds_count", "stage", stage); got != want || want == 0 {

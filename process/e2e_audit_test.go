@@ -40,14 +40,16 @@ func TestTheAuditFindsARowThatNoEventExplains(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	id := w.campaign(nil)
 	n := newNumber()
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
 	if out, err := w.audit(id); err != nil || out == "" {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w.exec("UPDATE contacts SET has_result = false")
-	if out, err := w.audit(""); err == nil || !strings.Contains(out, string(id)+" run 1: DIFFERS: completed: events 1, tables 0\n") ||
+	if out, err := w.audit(""); err == nil || !strings.Contains(out, string(id)+
+		" run 1: DIFFERS: completed: events 1, tables 0\n") ||
 		!strings.Contains(out, ": has_result: events true, tables false\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -63,7 +65,8 @@ func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	id := w.campaign(nil)
 	n := newNumber()
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" && w.rows("attempts WHERE live") == 0 })
 	w.p.mu.Lock()
@@ -82,7 +85,8 @@ func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
 	}
 	// A run that looks better than it was.
 	w.exec("UPDATE run_checkpoints SET counters = jsonb_set(counters, '{counters,live_answers}', '1000')")
-	if out, err := command(); err == nil || !strings.Contains(out, string(id)+" DIFFERS: run 1: the checkpoint is not as it was signed: what was kept of the run was changed\n") {
+	if out, err := command(); err == nil || !strings.Contains(out, string(id)+
+		" DIFFERS: run 1: the checkpoint is not as it was signed: what was kept of the run was changed\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	w.tampered = true
@@ -94,10 +98,12 @@ func TestMetricsShowTheFiguresOfRunningCampaigns(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"stop_ends_calls": true})
 	n := newNumber()
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
 	w.act(id, "start").expect(200)
 	line := `dialler_campaign_lines{campaign_id="` + string(id) + `",phase="in_progress"} 1`
-	eventually(t, "the conversation is a figure", func() bool { return strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), line) })
+	eventually(t, "the conversation is a figure",
+		func() bool { return strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), line) })
 	w.act(id, "stop").expect(200)
 	eventually(t, "a campaign that is over has none", func() bool {
 		return !strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), "dialler_campaign_lines{")

@@ -70,7 +70,8 @@ type script struct {
 func newScript(t *testing.T, name string, args ...string) (s *script, url string) {
 	t.Helper()
 	s = &script{t: t}
-	cmd := exec.CommandContext(context.Background(), node(t), append([]string{filepath.Join(consoleDir, "e2e", name)}, args...)...)
+	cmd := exec.CommandContext(context.Background(), node(t), append([]string{filepath.Join(consoleDir, "e2e", name)},
+		args...)...)
 	cmd.Env = append(os.Environ(), "OPENAI_AGENTS_DISABLE_TRACING=1", "HTTP_PROXY=", "http_proxy=")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -172,7 +173,8 @@ func TestTheTwilioLibraryBelievesOurSignatureAndHangsUpOurCalls(t *testing.T) {
 	f := func(what, status string, code int) {
 		t.Helper()
 		r := s.await("refusal", func(l told) bool { return l.What == what })
-		if r.Accepted || r.Name != "RestException" || r.Status != status || r.Code != code || r.Message == "" || r.More == "" {
+		if r.Accepted || r.Name != "RestException" || r.Status != status || r.Code != code || r.Message == "" ||
+			r.More == "" {
 			t.Errorf("%s: %+v, want %s and %d", what, r, status, code)
 		}
 	}
@@ -205,7 +207,8 @@ func TestABotOfTheOpenAIAgentsSDKHoldsWholeCalls(t *testing.T) {
 	dial := func(variables map[string]string) (id engine.CallID, since int) {
 		since = len(s.all("started", nil))
 		var rep campaign.DialoutReply
-		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": variables}).expect(201).into(&rep)
+		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(),
+			"variables": variables}).expect(201).into(&rep)
 		return rep.CallID, since
 	}
 	// conversation is the common part of every call, for the n-th of the script.
@@ -248,7 +251,8 @@ func TestABotOfTheOpenAIAgentsSDKHoldsWholeCalls(t *testing.T) {
 	}
 	atTheCarrier := func(id engine.CallID, by carrier.Party) {
 		t.Helper()
-		if row := w.over(model, id); row.ByeBy != by || len(row.Violations) > 0 || row.RTP.AudioAt.IsZero() || row.RTP.Received < 25 {
+		if row := w.over(model, id); row.ByeBy != by || len(row.Violations) > 0 || row.RTP.AudioAt.IsZero() ||
+			row.RTP.Received < 25 {
 			t.Errorf("at the carrier: %+v", row)
 		}
 	}

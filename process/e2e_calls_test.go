@@ -27,7 +27,8 @@ func (w *world) one(id engine.CallID, s *sipp, wantRequests string) attempt.Atte
 	if requests != wantRequests || len(invited) != 1 || invited[0] != string(a.ID.Leg(1)) {
 		w.t.Errorf("SIPp saw %q of %s and calls %v, want %q", requests, a.ID.Leg(1), invited, wantRequests)
 	}
-	if a.State != attempt.Ended || a.EndedAt == nil || a.InviteAt == nil || a.ReservedAt == nil || a.Legs[0].EndedAt == nil {
+	if a.State != attempt.Ended || a.EndedAt == nil || a.InviteAt == nil || a.ReservedAt == nil ||
+		a.Legs[0].EndedAt == nil {
 		w.t.Errorf("stages of an ended call: %+v", a)
 	}
 	w.quiet()
@@ -51,11 +52,14 @@ func (w *world) served(id engine.CallID, a *attempt.Attempt) {
 		w.t.Errorf("stages: reserved %v invite %v trying %v ringing %v answered %v bot %v served %v ended %v",
 			a.ReservedAt, a.InviteAt, a.TryingAt, a.RingingAt, a.AnsweredAt, a.BotConnectedAt, a.ServedAt, a.EndedAt)
 	}
-	if !a.Consumed || a.Outcome != engine.OutcomeCompleted || a.SIPCode != 200 || a.Result == nil || a.Result.Disposition != "interested" ||
+	if !a.Consumed || a.Outcome != engine.OutcomeCompleted || a.SIPCode != 200 || a.Result == nil ||
+		a.Result.Disposition != "interested" ||
 		a.Result.Variables["plan"] != "gold" || a.Session == "" {
-		w.t.Errorf("row: consumed %v, %s, SIP %d, result %+v, session %s", a.Consumed, a.Outcome, a.SIPCode, a.Result, a.Session)
+		w.t.Errorf("row: consumed %v, %s, SIP %d, result %+v, session %s", a.Consumed, a.Outcome, a.SIPCode, a.Result,
+			a.Session)
 	}
-	if leg := a.Legs[len(a.Legs)-1]; leg.Dialog == nil || leg.Dialog.ToTag == "" || leg.Dialog.RemoteTarget == "" || leg.SIPCode != 200 {
+	if leg := a.Legs[len(a.Legs)-1]; leg.Dialog == nil || leg.Dialog.ToTag == "" || leg.Dialog.RemoteTarget == "" ||
+		leg.SIPCode != 200 {
 		w.t.Errorf("the answered leg has no dialog state: %+v", leg)
 	}
 	s := w.session(id, "with its result posted", func(s bot.Session) bool { return s.Result.State != bot.ReportPending })
@@ -77,7 +81,8 @@ func TestAnAnsweredCallIsServedAndEndedByItsBot(t *testing.T) {
 		> 200`)
 	w.trunk("sipp", "127.0.0.1", s.port, nil)
 	id := w.dialout(newNumber())
-	if c := w.ended(id, engine.OutcomeCompleted); c.HungUpBy != "bot" || c.Disposition != "interested" || c.Trunk != "sipp" {
+	if c := w.ended(id, engine.OutcomeCompleted); c.HungUpBy != "bot" || c.Disposition != "interested" ||
+		c.Trunk != "sipp" {
 		t.Errorf("the API shows %+v", c)
 	}
 	a := w.one(id, s, "INVITE ACK BYE")
@@ -122,7 +127,8 @@ func TestABusyPhoneIsBusyOnTheWireInTheAPIAndInTheRow(t *testing.T) {
 		t.Errorf("the API shows %+v", c)
 	}
 	a := w.one(id, s, "INVITE ACK")
-	if a.SIPCode != 486 || a.SIPReason != "Busy Here" || a.Legs[0].SIPCode != 486 || !a.Consumed || a.HungUpBy != engine.PartyCallee ||
+	if a.SIPCode != 486 || a.SIPReason != "Busy Here" || a.Legs[0].SIPCode != 486 || !a.Consumed ||
+		a.HungUpBy != engine.PartyCallee ||
 		!inOrder(a.ReservedAt, a.InviteAt, a.RingingAt, a.EndedAt) || a.AnsweredAt != nil || a.Session != "" {
 		t.Errorf("row %+v", a)
 	}
@@ -268,7 +274,8 @@ func TestACongestedTrunkHandsTheCallToTheNext(t *testing.T) {
 	second.satisfied()
 	a := w.stored(id)
 	w.served(id, &a)
-	if len(a.Legs) != 2 || a.Legs[0].Trunk != "first" || a.Legs[0].SIPCode != 503 || a.Legs[1].Trunk != "second" || a.Legs[1].SIPCode != 200 ||
+	if len(a.Legs) != 2 || a.Legs[0].Trunk != "first" || a.Legs[0].SIPCode != 503 || a.Legs[1].Trunk != "second" ||
+		a.Legs[1].SIPCode != 200 ||
 		a.Trunk != "second" || a.Legs[1].SentAt.Before(*a.Legs[0].EndedAt) {
 		t.Errorf("legs %+v", a.Legs)
 	}

@@ -28,7 +28,8 @@ func TestACampaignIsCreatedFilledStartedPausedResumedAndStopped(t *testing.T) {
 	}
 	rows = append(rows, rows[0]) // the same number twice is one contact
 	var added struct{ Added, Duplicates, Total int }
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200).into(&added)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": rows}).expect(200).into(&added)
 	if added.Added != 8 || added.Duplicates != 1 || added.Total != 8 {
 		t.Errorf("added %+v", added)
 	}
@@ -100,14 +101,16 @@ func TestACampaignIsCreatedFilledStartedPausedResumedAndStopped(t *testing.T) {
 	w.act(id, "restart").expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "run 2 completes", func() bool { return w.detail(id).Status == "completed" })
-	if d = w.detail(id); d.Run != 2 || d.Counters.Completed != 8 || d.CompletionReason != "all_contacts_final" || calls() != placed+8 {
+	if d = w.detail(id); d.Run != 2 || d.Counters.Completed != 8 || d.CompletionReason != "all_contacts_final" ||
+		calls() != placed+8 {
 		t.Errorf("run 2: %+v, %d calls", d, calls())
 	}
 	w.restart()
 	if again := w.detail(id); again.Run != 2 || again.Counters.Completed != 8 {
 		t.Errorf("after a restart of the process: %+v", again)
 	}
-	eventually(t, "it is completed after a restart of the process, too", func() bool { return w.detail(id).Status == d.Status })
+	eventually(t, "it is completed after a restart of the process, too",
+		func() bool { return w.detail(id).Status == d.Status })
 	if dup, lap := model.Ledger().DuplicateInvites(), model.Ledger().Overlaps(); len(dup)+len(lap) > 0 {
 		t.Errorf("duplicates %v, overlaps %v", dup, lap)
 	}
@@ -119,14 +122,16 @@ func TestADraftIsDeletedAndOneThatRanIsNot(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	draft, ran := w.campaign(nil), w.campaign(nil)
 	for _, id := range []engine.CampaignID{draft, ran} {
-		w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
+		w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+			map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
 	}
 	w.act(ran, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(ran).Status == "completed" })
 	w.operator("DELETE", "/api/v1/campaigns/"+string(ran), nil).expect(409)
 	w.operator("DELETE", "/api/v1/campaigns/"+string(draft), nil).expect(204)
 	w.operator("GET", "/api/v1/campaigns/"+string(draft), nil).expect(404)
-	w.operator("POST", "/api/v1/campaigns/"+string(ran)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(409)
+	w.operator("POST", "/api/v1/campaigns/"+string(ran)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(409)
 	if campaigns, contacts := w.rows("campaigns"), w.rows("contacts"); campaigns != 1 || contacts != 1 {
 		t.Errorf("%d campaigns and %d contacts are stored, want those of the one that ran", campaigns, contacts)
 	}
@@ -139,7 +144,8 @@ func TestTriggersWaitForTheWindowOfAMultiDayCampaignAndForAPausedOne(t *testing.
 	closed := w.running(map[string]any{"window": closedWindow()})
 	opens := time.Now().Add(2 * time.Hour).Truncate(time.Minute)
 	rep := w.trigger(closed, newNumber(), nil)
-	if rep.Status != "queued" || rep.Reason != "window" || rep.NextEligibleAt == nil || rep.NextEligibleAt.Sub(opens).Abs() > time.Minute {
+	if rep.Status != "queued" || rep.Reason != "window" || rep.NextEligibleAt == nil ||
+		rep.NextEligibleAt.Sub(opens).Abs() > time.Minute {
 		t.Errorf("outside the window: %+v, want it queued until %v", rep, opens)
 	}
 	if d := w.detail(closed); d.Live.Indicator != "outside_window" || d.Live.Constraint != engine.ConstraintWindow {
@@ -175,7 +181,8 @@ func TestRetriesFollowTheSettings(t *testing.T) {
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
 	c := w.contact(id, busyTwice)
-	if c.Status != "completed" || c.Attempts != 3 || len(c.Trail) != 3 || c.Trail[0].Outcome != "busy" || c.Trail[2].Outcome != "completed" {
+	if c.Status != "completed" || c.Attempts != 3 || len(c.Trail) != 3 || c.Trail[0].Outcome != "busy" ||
+		c.Trail[2].Outcome != "completed" {
 		t.Errorf("%+v", c)
 	}
 	if c := w.contact(id, gone); c.Status != "failed" || c.Attempts != 1 || c.Reason != "invalid_number" {
@@ -207,7 +214,8 @@ func TestAnEmptyDatabaseIsReadyWithoutATrunk(t *testing.T) {
 	}
 	within(t, 10*time.Second, "it is ready", func() bool { return w.send("GET", "/readyz", nil).status == 200 })
 	for _, a := range []answer{w.send("GET", "/readyz", nil), w.operator("GET", "/api/v1/health", nil)} {
-		if status, w := warnings(a.expect(200)); status != "ready" || len(w) != 1 || w["trunks"] != "no_trunk: no active trunk is configured" {
+		if status, w := warnings(a.expect(200)); status != "ready" || len(w) != 1 ||
+			w["trunks"] != "no_trunk: no active trunk is configured" {
 			t.Errorf("without a trunk: %s", a)
 		}
 	}
@@ -252,9 +260,12 @@ func TestHealthReadinessAndMetrics(t *testing.T) {
 	id := w.dialout(newNumber())
 	w.ended(id, engine.OutcomeCompleted)
 	w.quiet()
-	for name, want := range map[string]float64{"dialler_attempts_total": 1, "dialler_attempts_ended_total": 1, "dialler_legs_sent_total": 1,
-		"dialler_answers_total": 1, "dialler_served_total": 1, "dialler_abandoned_total": 0, "dialler_results_total": 1, "dialler_live_calls": 0,
-		"dialler_seats_held": 0, "dialler_trunk_channels_held": 0, "dialler_number_slots_held": 0, "dialler_illegal_events_total": 0,
+	for name, want := range map[string]float64{"dialler_attempts_total": 1, "dialler_attempts_ended_total": 1,
+		"dialler_legs_sent_total": 1,
+		"dialler_answers_total":   1, "dialler_served_total": 1, "dialler_abandoned_total": 0, "dialler_results_total": 1,
+		"dialler_live_calls": 0,
+		"dialler_seats_held": 0, "dialler_trunk_channels_held": 0, "dialler_number_slots_held": 0,
+		"dialler_illegal_events_total": 0,
 		"dialler_actor_restarts_total": 0, "dialler_sip_legs_live": 0} {
 		eventually(t, fmt.Sprintf("%s is %v", name, want), func() bool { return w.metric(name) == want })
 	}

@@ -67,7 +67,8 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	})
 	eventually(t, "the dialouts are over", func() bool {
 		var open int
-		w.query("SELECT count(*) FROM attempts WHERE coalesce(campaign_id, '') = '' AND coalesce(outcome, '') NOT IN ('completed', 'abandoned')", &open)
+		w.query("SELECT count(*) FROM attempts WHERE coalesce(campaign_id, '') = '' AND coalesce(outcome, '') NOT IN "+
+			"('completed', 'abandoned')", &open)
 		return open == 0
 	})
 
@@ -75,7 +76,8 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 	eventually(t, "the other node has conversations", func() bool {
 		var talk int
 		w.query("SELECT count(*) FROM attempts a JOIN nodes n USING (incarnation) "+
-			"WHERE coalesce(a.campaign_id, '') <> '' AND n.name = 'two' AND a.bot_connected_at IS NOT NULL AND a.ended_at IS NULL", &talk)
+			"WHERE coalesce(a.campaign_id, '') <> '' AND n.name = 'two' AND a.bot_connected_at IS NOT NULL AND a.ended_at IS "+
+			"NULL", &talk)
 		return talk >= 3
 	})
 	if err := other.cmd.Process.Kill(); err != nil {
@@ -92,12 +94,13 @@ func TestACampaignIsDialledThroughTwoNodes(t *testing.T) {
 		return closed > 0 && open == 0
 	})
 	add(3)
-	eventually(t, "the campaign goes on by itself: who is not called again has a call that is not proven to be over", func() bool {
-		var held int
-		w.query("SELECT count(*) FROM number_holds WHERE hold_until > now()", &held)
-		c := w.detail(id).Counters
-		return c.Completed+c.Abandoned+held >= total
-	})
+	eventually(t, "the campaign goes on by itself: who is not called again has a call that is not proven to be over",
+		func() bool {
+			var held int
+			w.query("SELECT count(*) FROM number_holds WHERE hold_until > now()", &held)
+			c := w.detail(id).Counters
+			return c.Completed+c.Abandoned+held >= total
+		})
 	fewAbandoned(t, w.detail(id).Counters)
 	eventually(t, "no call is left", func() bool { return len(model.Ledger().Live()) == 0 })
 	ledger := model.Ledger().Calls()

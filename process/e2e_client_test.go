@@ -31,7 +31,8 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		}
 		return c
 	}
-	crm, operator, stranger := as(client.WithAPIKey(w.key)), as(client.WithToken(w.admin)), as(client.WithAPIKey("vx_"+strings.Repeat("a", 32)))
+	crm, operator, stranger := as(client.WithAPIKey(w.key)), as(client.WithToken(w.admin)), as(
+		client.WithAPIKey("vx_"+strings.Repeat("a", 32)))
 	// must checks what has to succeed.
 	must := func(err error) {
 		t.Helper()
@@ -70,12 +71,15 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		t.Errorf("rejected: %s", got)
 	}
 	second := newNumber()
-	if added, err := operator.AddContacts(ctx, made.CampaignID, []client.NewContact{{Mobile: second, Metadata: map[string]any{"account": "A-17"}}}); err != nil || added.Added != 1 {
+	if added, err := operator.AddContacts(ctx, made.CampaignID,
+		[]client.NewContact{{Mobile: second, Metadata: map[string]any{"account": "A-17"}}}); err != nil || added.Added != 1 {
 		t.Errorf("%+v, %v", added, err)
 	}
-	batch, err := operator.AddBatch(ctx, made.CampaignID, client.Batch{Contacts: []client.NewContact{{Mobile: second}, {Mobile: "12"}}})
+	batch, err := operator.AddBatch(ctx, made.CampaignID,
+		client.Batch{Contacts: []client.NewContact{{Mobile: second}, {Mobile: "12"}}})
 	must(err)
-	if batch.Duplicates != 1 || batch.Invalid != 1 || len(batch.Results) != 2 || batch.Results[0].Status != "duplicate" || batch.Results[1].Problem == nil {
+	if batch.Duplicates != 1 || batch.Invalid != 1 || len(batch.Results) != 2 || batch.Results[0].Status != "duplicate" ||
+		batch.Results[1].Problem == nil {
 		t.Errorf("the batch became %+v", batch)
 	}
 	edited, err := operator.EditCampaign(ctx, made.CampaignID, made.Version, map[string]any{"concurrency": 3})
@@ -86,7 +90,8 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	}
 
 	// An excluded contact is left alone.
-	gone, err := crm.Exclude(ctx, client.Exclude{CampaignID: made.CampaignID, Match: map[string]string{"account": "A-17"}, Reason: "paid"})
+	gone, err := crm.Exclude(ctx, client.Exclude{CampaignID: made.CampaignID, Match: map[string]string{"account": "A-17"},
+		Reason: "paid"})
 	must(err)
 	if gone.Matched != 1 || gone.Excluded != 1 {
 		t.Errorf("%+v", gone)
@@ -103,10 +108,12 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if n, err := operator.LiftExclusion(ctx, made.CampaignID, "", match); err != nil || n != 1 {
 		t.Errorf("%d readmitted, %v", n, err)
 	}
-	if again, err := operator.AddExclusion(ctx, client.Exclude{CampaignID: made.CampaignID, Mobile: second, Reason: "=paid"}); err != nil || again.Excluded != 1 {
+	if again, err := operator.AddExclusion(ctx, client.Exclude{CampaignID: made.CampaignID, Mobile: second,
+		Reason: "=paid"}); err != nil || again.Excluded != 1 {
 		t.Errorf("%+v, %v", again, err)
 	}
-	more, err := operator.ImportExclusions(ctx, made.CampaignID, "robinson", strings.NewReader("phone_number\n"+newNumber()+"\nnobody\n"))
+	more, err := operator.ImportExclusions(ctx, made.CampaignID, "robinson",
+		strings.NewReader("phone_number\n"+newNumber()+"\nnobody\n"))
 	must(err)
 	if more.Rows != 2 || more.Invalid != 1 || more.Matched != 0 || len(more.Rejected) != 1 {
 		t.Errorf("%+v", more)
@@ -118,7 +125,8 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if len(rows) != 3 || !slices.ContainsFunc(rows, func(r []string) bool { return r[0] == second && r[2] == "'=paid" }) {
 		t.Errorf("exported: %q", rows)
 	}
-	if log := w.operator("GET", "/api/v1/campaigns/"+made.CampaignID+"/activity?kinds=import_exclusions", nil).expect(200); !strings.Contains(string(log.body), `"contacts":1`) {
+	if log := w.operator("GET", "/api/v1/campaigns/"+made.CampaignID+"/activity?kinds=import_exclusions",
+		nil).expect(200); !strings.Contains(string(log.body), `"contacts":1`) {
 		t.Errorf("the activity log: %s", log.body)
 	}
 	played, err := operator.Simulate(ctx, made.CampaignID, client.Simulate{Seed: 7, Contacts: 5,
@@ -140,7 +148,8 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 
 	// A trigger, and its repeat.
 	third := newNumber()
-	trigger := client.Trigger{CampaignID: made.CampaignID, Mobile: third, Metadata: map[string]any{"vip": true}, IdempotencyKey: "order-4711"}
+	trigger := client.Trigger{CampaignID: made.CampaignID, Mobile: third, Metadata: map[string]any{"vip": true},
+		IdempotencyKey: "order-4711"}
 	first, err := crm.Trigger(ctx, trigger)
 	must(err)
 	again, err := crm.Trigger(ctx, trigger)
@@ -158,16 +167,19 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	_ = refused(err, 404, "campaign_not_found")
 
 	// A dialout.
-	placed, err := crm.Dialout(ctx, client.Dialout{BotID: ourBot, ToNumber: newNumber(), Variables: map[string]string{"name": "Ada"}})
+	placed, err := crm.Dialout(ctx, client.Dialout{BotID: ourBot, ToNumber: newNumber(),
+		Variables: map[string]string{"name": "Ada"}})
 	must(err)
 	w.ended(engine.CallID(placed.CallID), engine.OutcomeCompleted)
 	call, err := crm.Call(ctx, placed.CallID)
 	must(err)
-	if call.State != "ended" || call.Outcome != "completed" || call.Disposition != "interested" || call.Result == nil || call.EndedAt == nil || call.To != placed.To {
+	if call.State != "ended" || call.Outcome != "completed" || call.Disposition != "interested" || call.Result == nil ||
+		call.EndedAt == nil || call.To != placed.To {
 		t.Errorf("the call: %+v", call)
 	}
 	listed := map[string]bool{}
-	for call, err := range crm.Calls(ctx, client.CallFilter{State: "ended", Number: placed.To, From: placed.CreatedAt.Add(-time.Minute)}) {
+	for call, err := range crm.Calls(ctx, client.CallFilter{State: "ended", Number: placed.To,
+		From: placed.CreatedAt.Add(-time.Minute)}) {
 		must(err)
 		listed[call.CallID] = call.Outcome == "completed" && call.CampaignID == ""
 	}
@@ -189,7 +201,8 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	})
 	one, err := crm.Contact(ctx, made.CampaignID, first.ContactID)
 	must(err)
-	if one.PhoneNumber != third || one.Variables["vip"] != "true" || one.Explain == nil || one.Explain.Code != "completed" {
+	if one.PhoneNumber != third || one.Variables["vip"] != "true" || one.Explain == nil ||
+		one.Explain.Code != "completed" {
 		t.Errorf("the contact: %+v", one)
 	}
 	eventually(t, "the webhook tells of both", func() bool { return len(in.all()) >= 2 })
@@ -199,19 +212,22 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 	if event.Type != "contact.completed" || event.ID != delivery.id() || time.Since(event.At) > time.Hour {
 		t.Errorf("the webhook: %+v", event)
 	}
-	if _, err := client.Verify(delivery.Header, append(bytes.Clone(delivery.Body), ' '), secret); !errors.Is(err, client.ErrNotVerified) {
+	if _, err := client.Verify(delivery.Header, append(bytes.Clone(delivery.Body), ' '), secret); !errors.Is(err,
+		client.ErrNotVerified) {
 		t.Errorf("a changed body: %v", err)
 	}
 	ended, err := operator.Stop(ctx, made.CampaignID)
 	must(err)
-	if ended.Status != "completed" || ended.Counters.Completed != 2 || ended.Counters.Excluded != 1 || ended.Counters.AnswerRate == nil {
+	if ended.Status != "completed" || ended.Counters.Completed != 2 || ended.Counters.Excluded != 1 ||
+		ended.Counters.AnswerRate == nil {
 		t.Errorf("the campaign: %+v", ended)
 	}
 	_, err = operator.RetryContact(ctx, made.CampaignID, first.ContactID)
 	_ = refused(err, 409, "campaign_not_running")
 	_, err = operator.CallBackContact(ctx, made.CampaignID, first.ContactID, time.Now().Add(time.Hour))
 	_ = refused(err, 409, "campaign_not_running")
-	if alone, err := operator.ExcludeContact(ctx, made.CampaignID, first.ContactID, "asked"); err != nil || alone.ContactID != first.ContactID {
+	if alone, err := operator.ExcludeContact(ctx, made.CampaignID, first.ContactID, "asked"); err != nil ||
+		alone.ContactID != first.ContactID {
 		t.Errorf("%+v, %v", alone, err)
 	}
 	var names []string
@@ -230,12 +246,14 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		t.Errorf("the report has %d lines, %v", len(rows), err)
 	}
 	var part strings.Builder
-	since, err := crm.WriteReport(ctx, made.CampaignID, client.ReportPart{Run: 1, After: rows[1][3], Columns: report.Columns}, &part)
+	since, err := crm.WriteReport(ctx, made.CampaignID, client.ReportPart{Run: 1, After: rows[1][3],
+		Columns: report.Columns}, &part)
 	must(err)
 	if since.Rows != 1 || since.Part.After != report.Cursor() || part.String() != strings.Join(rows[2], ",")+"\r\n" {
 		t.Errorf("behind the first row %+v: %s", since, part.String())
 	}
-	eventually(t, "its calls are over", func() bool { c, err := operator.Campaign(ctx, made.CampaignID); return err == nil && !c.Draining })
+	eventually(t, "its calls are over",
+		func() bool { c, err := operator.Campaign(ctx, made.CampaignID); return err == nil && !c.Draining })
 	prepared, err := operator.Restart(ctx, made.CampaignID, false)
 	must(err)
 	if !prepared.PreparedRestart || prepared.Run != 2 {

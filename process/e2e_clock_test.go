@@ -92,7 +92,8 @@ func TestStepsOfTheClockNeitherDialOutsideTheWindowNorTwice(t *testing.T) {
 			t.Errorf("the conversation was cut: %+v", s)
 		}
 	}
-	never(t, model, 2*time.Second, "a call was placed after the clock was set back before the window", func(l carrier.Ledger) bool { return len(l.Calls()) > before })
+	never(t, model, 2*time.Second, "a call was placed after the clock was set back before the window",
+		func(l carrier.Ledger) bool { return len(l.Calls()) > before })
 	if !closed() {
 		t.Errorf("%+v", w.detail(id).Live)
 	}

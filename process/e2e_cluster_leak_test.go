@@ -31,12 +31,14 @@ func TestNodesThatWereStoppedLeaveNoGoroutine(t *testing.T) {
 	url := storetest.URL(t)
 	before := goleak.IgnoreCurrent()
 	listen := []string{ports.AddressOf(t), ports.AddressOf(t), ports.AddressOf(t)}
-	flags := Flags{DatabaseURL: url, Cluster: "automanaged://" + strings.Join(listen, ","), Node: "one", ClusterListen: listen[0]}
+	flags := Flags{DatabaseURL: url, Cluster: "automanaged://" + strings.Join(listen, ","), Node: "one",
+		ClusterListen: listen[0]}
 	w := bringUp(t, &world{url: url, flags: flags}, tuning{}, 300*time.Millisecond)
 	nodes := []*Process{w.p}
 	for i, name := range []string{"two", "three"} {
 		f := w.flags
-		f.SIP, f.Node, f.ClusterListen, f.SpoolDir = ports.AddressOf(t), name, listen[i+1], filepath.Join(t.TempDir(), "spool")
+		f.SIP, f.Node, f.ClusterListen, f.SpoolDir = ports.AddressOf(t), name, listen[i+1], filepath.Join(t.TempDir(),
+			"spool")
 		p, err := startTuned(context.Background(), f, name, zerolog.New(w.log).Level(zerolog.DebugLevel), tuning{})
 		if err != nil {
 			t.Fatal(err)

@@ -47,13 +47,16 @@ func TestADialoutIsCommandedThroughAnyNode(t *testing.T) {
 	// A bot configured here can be used there.
 	for i := range 5 {
 		id := fmt.Sprintf("fresh%d", i)
-		w.operator("PUT", "/api/v1/bots/"+id, map[string]any{"name": "Fresh", "active": false, "endpoints": []string{w.bot.URL()}}).expect(201)
-		two.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": id, "to_number": newNumber()}).expect(409) // bot_inactive
+		w.operator("PUT", "/api/v1/bots/"+id, map[string]any{"name": "Fresh", "active": false,
+			"endpoints": []string{w.bot.URL()}}).expect(201)
+		two.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": id, "to_number": newNumber()}).expect(
+			409) // bot_inactive
 	}
 	placed()
 	path := "/api/v1/calls/" + string(id)
 	transfer := map[string]any{"to": "sip:desk@127.0.0.1:9"}
-	if here, there := w.crm("POST", path+"/transfer", transfer), two.crm("POST", path+"/transfer", transfer); here.status < 400 || here.code() != there.code() {
+	if here, there := w.crm("POST", path+"/transfer", transfer), two.crm("POST", path+"/transfer",
+		transfer); here.status < 400 || here.code() != there.code() {
 		t.Errorf("a transfer is answered %s here, %s there", here, there)
 	}
 	w.crm("POST", path+"/digits", map[string]any{"digits": "12#"}).expect(200)
@@ -148,7 +151,8 @@ func TestAPersonIsErasedOnEveryNode(t *testing.T) {
 			r := o.operator("GET", "/api/v1/campaigns/"+string(waits), nil)
 			return r.status == 200 && o.detail(waits).Counters.Excluded == 1
 		})
-		if r := o.operator("GET", "/api/v1/campaigns/"+string(called)+"/contacts", nil); strings.Contains(string(r.body), digits(gone)) || strings.Contains(string(r.body), "Wilhelmina") {
+		if r := o.operator("GET", "/api/v1/campaigns/"+string(called)+"/contacts", nil); strings.Contains(string(r.body),
+			digits(gone)) || strings.Contains(string(r.body), "Wilhelmina") {
 			t.Errorf("a node shows the person: %s", r)
 		}
 	}
@@ -181,7 +185,8 @@ func TestASuppressionIsConfirmedByEveryNode(t *testing.T) {
 	if r.status != 503 || !strings.Contains(string(r.body), "suppression_unconfirmed") {
 		t.Fatalf("while a node does not answer: %s", r)
 	}
-	if r := w.operator("GET", "/api/v1/suppressions?number="+url.QueryEscape(rings), nil); !strings.Contains(string(r.body), `"total":1`) {
+	if r := w.operator("GET", "/api/v1/suppressions?number="+url.QueryEscape(rings),
+		nil); !strings.Contains(string(r.body), `"total":1`) {
 		t.Errorf("it is not on the list: %s", r)
 	}
 	eventually(t, "every node confirms", func() bool {
@@ -202,7 +207,8 @@ func TestADeactivatedKeyIsRefusedByEveryNodeFromTheAnswerOn(t *testing.T) {
 	two := w.at(other.api)
 	for range 5 {
 		var key struct{ ID, Key string }
-		w.operator("POST", "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"read"}}).expect(201).into(&key)
+		w.operator("POST", "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"read"}}).expect(201).into(
+			&key)
 		read := func(status int) {
 			t.Helper()
 			two.send("GET", "/api/v1/calls", nil, "X-API-Key", key.Key).expect(status)
@@ -231,7 +237,8 @@ func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 		ids = append(ids, id)
 	}
 	eventually(t, "each has a conversation", func() bool { return len(model.Ledger().Live()) == 3 })
-	other := serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
+	other := serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(),
+		"--recordings-dir="+t.TempDir())
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("log of the other node:\n%s", other.log())
@@ -248,7 +255,8 @@ func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 		return moved != ""
 	})
 	w.trigger(moved, newNumber(), nil)
-	eventually(t, "it dials there, and the calls that were there go on", func() bool { return len(model.Ledger().Live()) == 4 })
+	eventually(t, "it dials there, and the calls that were there go on",
+		func() bool { return len(model.Ledger().Live()) == 4 })
 	var live string
 	w.query("SELECT string_agg('CA' || replace(id::text, '-', ''), ' ') FROM attempts WHERE state <> 'ended'", &live)
 	for id := range strings.FieldsSeq(live) {

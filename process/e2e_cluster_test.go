@@ -94,7 +94,8 @@ func newClusterWorldOn(t *testing.T, url string, talk time.Duration,
 	}
 	w = bringUp(t, &world{url: url, flags: flags}, tuning{}, talk)
 	recordings := t.TempDir()
-	other = serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+recordings)
+	other = serve(t, url, "--cluster="+membership, "--node=two", "--cluster-listen="+there, "--spool-dir="+t.TempDir(),
+		"--recordings-dir="+recordings)
 	other.recordings = recordings
 	t.Cleanup(func() {
 		_ = other.cmd.Process.Kill()
@@ -204,7 +205,8 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 			c := w.detail(id).Counters
 			// Connected: the bot posts its result to the node of the call, which may be the killed
 			// one.
-			return c.Total == numbers[id] && c.Completed+c.Failed+c.Abandoned+c.Unanswered+c.States[contact.Connected] >= numbers[id]
+			return c.Total == numbers[id] && c.Completed+c.Failed+c.Abandoned+c.Unanswered+
+				c.States[contact.Connected] >= numbers[id]
 		})
 	}
 	eventually(t, "no call is left", func() bool { return len(model.Ledger().Live()) == 0 })

@@ -76,7 +76,8 @@ func triggered(w *world, api string, id engine.CampaignID, number string) bool {
 	if err != nil {
 		return false
 	}
-	for name, value := range map[string]string{"Content-Type": "application/json", "X-API-Key": w.key, "Idempotency-Key": "upgrade-" + number} {
+	for name, value := range map[string]string{"Content-Type": "application/json", "X-API-Key": w.key,
+		"Idempotency-Key": "upgrade-" + number} {
 		req.Header.Set(name, value)
 	}
 	resp, err := w.client.Do(req)
@@ -112,9 +113,11 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	})
 	defer balancer.Close()
 	public := "--public-url=" + balancer.URL
-	w := bringUp(t, &world{url: database, flags: Flags{DatabaseURL: database, Cluster: membership, Node: "old", ClusterListen: here, PublicURL: balancer.URL}}, tuning{}, 300*time.Millisecond)
+	w := bringUp(t, &world{url: database, flags: Flags{DatabaseURL: database, Cluster: membership, Node: "old",
+		ClusterListen: here, PublicURL: balancer.URL}}, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
-	id := w.campaign(map[string]any{"concurrency": 5, "always_on": true, "max_attempts": 3, "retry_delay_s": 1, "retry_on_system": []string{"lost"}})
+	id := w.campaign(map[string]any{"concurrency": 5, "always_on": true, "max_attempts": 3, "retry_delay_s": 1,
+		"retry_on_system": []string{"lost"}})
 	w.insist(id, "start")
 
 	// Triggers arrive all the time, as through a load balancer: at the new node once the old one
@@ -153,8 +156,9 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	}
 	more("the old release dials", 3)
 
-	cmd := program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=new",
-		"--cluster-listen="+there, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir())
+	cmd := program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json",
+		"--cluster="+membership, "--node=new", "--cluster-listen="+there, "--spool-dir="+t.TempDir(),
+		"--recordings-dir="+t.TempDir())
 	cmd.Env = append(cmd.Env, nextSchemaEnv+"=1")
 	next := awaitUp(t, cmd)
 	t.Cleanup(func() {
@@ -163,7 +167,8 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 		}
 	})
 	var columns int
-	w.query("SELECT count(*) FROM information_schema.columns WHERE table_schema = current_schema() AND column_name LIKE 'next_%' AND table_name IN ('attempts', 'legs', 'nodes')", &columns)
+	w.query("SELECT count(*) FROM information_schema.columns WHERE table_schema = current_schema() AND column_name "+
+		"LIKE 'next_%' AND table_name IN ('attempts', 'legs', 'nodes')", &columns)
 	if columns != 3 {
 		t.Fatalf("the new release brought %d of 3 columns", columns)
 	}
@@ -182,8 +187,9 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 
 	// And back: the old program starts on the new schema and takes over.
 	w.p.Close()
-	again := awaitUp(t, program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json", "--cluster="+membership, "--node=old",
-		"--cluster-listen="+here, "--spool-dir="+t.TempDir(), "--recordings-dir="+t.TempDir()))
+	again := awaitUp(t, program(t, database, "serve", public, "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0",
+		"--log-format=json", "--cluster="+membership, "--node=old", "--cluster-listen="+here, "--spool-dir="+t.TempDir(),
+		"--recordings-dir="+t.TempDir()))
 	eventually(t, "the old program is back", func() bool {
 		var n int
 		w.query("SELECT count(*) FROM nodes WHERE left_at IS NULL AND expires_at > clock_timestamp() AND name = 'old'", &n)

@@ -31,7 +31,8 @@ func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 	defer hook.Close()
 	for _, script := range []string{"admin-access.mjs", "admin-lines.mjs", "admin-rules.mjs"} {
 		w.browse(script, "EMAIL", admin, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "FIRST", FirstAdminEmail,
-			"TRUNK", "model", "BOT", "Anna", "NUMBER", ourNumber, "TO", newNumber(), "OTHER", newNumber(), "HOOK", hook.URL+"/hook")
+			"TRUNK", "model", "BOT", "Anna", "NUMBER", ourNumber, "TO", newNumber(), "OTHER", newNumber(), "HOOK",
+			hook.URL+"/hook")
 	}
 	w.act(id, "stop").expect(200)
 	w.quiet()
@@ -44,7 +45,8 @@ func TestPeopleHearCallsAndSayWhoAnsweredInTheConsole(t *testing.T) {
 	const admin, operator, name, calls = "ada@example.org", "olga@example.org", "Heard calls", 3
 	w.consoleUser(admin, "admin")
 	w.consoleUser(operator, "operator")
-	id := w.campaign(map[string]any{"name": name, "concurrency": calls, "amd": "parallel", "recording": "on", "amd_review_share": 1})
+	id := w.campaign(map[string]any{"name": name, "concurrency": calls, "amd": "parallel", "recording": "on",
+		"amd_review_share": 1})
 	w.addTo(id, newNumber(), newNumber(), newNumber()).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "every verdict is to be reviewed, and its call recorded", func() bool {
@@ -62,5 +64,6 @@ func TestPeopleHearCallsAndSayWhoAnsweredInTheConsole(t *testing.T) {
 		}
 		return heard == calls && w.metric("dialler_recordings_live") == 0
 	})
-	w.browse("reviews.mjs", "EMAIL", admin, "OPERATOR", operator, "PASSWORD", browserPassword, "REVIEWS", fmt.Sprint(calls), "TRUNK", "model", "CAMPAIGN_NAME", name)
+	w.browse("reviews.mjs", "EMAIL", admin, "OPERATOR", operator, "PASSWORD", browserPassword, "REVIEWS",
+		fmt.Sprint(calls), "TRUNK", "model", "CAMPAIGN_NAME", name)
 }

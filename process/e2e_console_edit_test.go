@@ -74,9 +74,12 @@ func TestTwoOperatorsEditCloneAndRestartInTheConsole(t *testing.T) {
 		numbers = append(numbers, fmt.Sprintf("%s%d", strings.TrimSuffix(ourNumber, "0"), i))
 		w.operator("PUT", "/api/v1/numbers/"+numbers[i], map[string]any{}).expect(201)
 	}
-	sketch := map[string]any{"name": name, "concurrency": 4, "max_attempts": 3, "retry_delay_s": 1800, "number_pool": numbers, "always_on": true,
-		"retry_on_system": []string{"no_answer", "busy"}, "retry_on_custom": []string{"call later"}, "stop_redials_after_s": 45,
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00", "days": []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sun"}}}
+	sketch := map[string]any{"name": name, "concurrency": 4, "max_attempts": 3, "retry_delay_s": 1800,
+		"number_pool": numbers, "always_on": true,
+		"retry_on_system": []string{"no_answer", "busy"}, "retry_on_custom": []string{"call later"},
+		"stop_redials_after_s": 45,
+		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00",
+			"days": []string{"Mon", "Tue", "Wed", "Thu", "Fri", "Sun"}}}
 	id := w.campaign(sketch)
 	w.addTo(id, newNumber(), newNumber(), newNumber()).expect(200)
 
@@ -84,8 +87,8 @@ func TestTwoOperatorsEditCloneAndRestartInTheConsole(t *testing.T) {
 		Commands map[string]string
 		Copy     engine.CampaignID
 	}
-	out := w.browse("edit.mjs", "EMAIL", email, "OTHER", other, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
-		"NUMBERS", strings.Join(numbers, ","), "BOT", ourBot)
+	out := w.browse("edit.mjs", "EMAIL", email, "OTHER", other, "PASSWORD", browserPassword, "CAMPAIGN", string(id),
+		"CAMPAIGN_NAME", name, "NUMBERS", strings.Join(numbers, ","), "BOT", ourBot)
 	if err := json.Unmarshal(out, &saw); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
@@ -93,7 +96,8 @@ func TestTwoOperatorsEditCloneAndRestartInTheConsole(t *testing.T) {
 
 	// The integration panel's commands, pasted: those for another, existing and running campaign.
 	running := w.running(map[string]any{"number_pool": numbers})
-	for _, step := range []struct{ endpoint, want string }{{"Trigger", `"contact_id"`}, {"Exclude a number", `"matched":1`}, {"Exclude by account", `"matched":0`}, {"Dialout", `"call_id"`}} {
+	for _, step := range []struct{ endpoint, want string }{{"Trigger", `"contact_id"`},
+		{"Exclude a number", `"matched":1`}, {"Exclude by account", `"matched":0`}, {"Dialout", `"call_id"`}} {
 		a := w.paste(strings.ReplaceAll(saw.Commands[step.endpoint], string(id), string(running)))
 		if a.status/100 != 2 || !strings.Contains(string(a.body), step.want) {
 			t.Errorf("%s, pasted: %s", step.endpoint, a)
@@ -120,8 +124,8 @@ func TestTheCampaignPageShowsWhatTheSpecificationSays(t *testing.T) {
 	w.act(id, "start").expect(200)
 	eventually(t, "the campaign is over", func() bool { return w.detail(id).Status == "completed" })
 	between := newReportHolder(t, w.p.URL())
-	w.browse("report.mjs", "DIALLER_URL", between.URL, "CONTROL", between.URL+"/test", "EMAIL", email, "PASSWORD", browserPassword,
-		"CAMPAIGN", string(id), "ROWS", fmt.Sprint(contacts))
+	w.browse("report.mjs", "DIALLER_URL", between.URL, "CONTROL", between.URL+"/test", "EMAIL", email, "PASSWORD",
+		browserPassword, "CAMPAIGN", string(id), "ROWS", fmt.Sprint(contacts))
 	w.browse("page.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
 		"CONTACTS", fmt.Sprint(contacts), "UNMAPPED", numbers[52], "CODE", fmt.Sprint(code), "FROM", ourNumber)
 }
@@ -132,7 +136,8 @@ func TestAnOperatorActsOnOneContactInTheConsole(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Refusal(603, "Decline", 0)}})
 	const email, attempts = "olga@example.org", 2
 	w.consoleUser(email, "operator")
-	id := w.campaign(map[string]any{"always_on": true, "callback_detection": true, "max_attempts": attempts, "concurrency": 1})
+	id := w.campaign(map[string]any{"always_on": true, "callback_detection": true, "max_attempts": attempts,
+		"concurrency": 1})
 	ended, waiting := newNumber(), newNumber()
 	w.addTo(id, ended).expect(200)
 	w.act(id, "start").expect(200)
@@ -141,8 +146,8 @@ func TestAnOperatorActsOnOneContactInTheConsole(t *testing.T) {
 	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": waiting}).expect(200)
 	control := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { w.act(id, "stop").expect(200) }))
 	defer control.Close()
-	w.browse("contact.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "WAITING", waiting, "ENDED", ended,
-		"MAX", fmt.Sprint(attempts), "CONTROL", control.URL)
+	w.browse("contact.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "WAITING", waiting,
+		"ENDED", ended, "MAX", fmt.Sprint(attempts), "CONTROL", control.URL)
 	w.quiet()
 }
 
@@ -157,7 +162,8 @@ func TestANewCampaignIsSetUpInTheConsole(t *testing.T) {
 		numbers[i] = newNumber()
 	}
 	w.operator("POST", "/api/v1/suppressions", map[string]any{"number": numbers[11]}).expect(200)
-	w.browse("wizard.mjs", "EMAIL", email, "PASSWORD", browserPassword, "FROM", ourNumber, "NUMBERS", strings.Join(numbers, ","))
+	w.browse("wizard.mjs", "EMAIL", email, "PASSWORD", browserPassword, "FROM", ourNumber, "NUMBERS",
+		strings.Join(numbers, ","))
 }
 
 func TestACampaignIsRunByTheKeyboardAlone(t *testing.T) {

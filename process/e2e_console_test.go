@@ -90,7 +90,8 @@ func (w *world) browse(script string, settings ...string) []byte {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, node(w.t), filepath.Join(consoleDir, "e2e", script))
-	c.Env = append(os.Environ(), "DIALLER_URL="+w.p.URL(), "CHROMIUM="+found(w.t, "CHROMIUM", "chromium", "chromium-browser", "google-chrome"))
+	c.Env = append(os.Environ(), "DIALLER_URL="+w.p.URL(), "CHROMIUM="+found(w.t, "CHROMIUM", "chromium",
+		"chromium-browser", "google-chrome"))
 	for i := 0; i+1 < len(settings); i += 2 {
 		c.Env = append(c.Env, settings[i]+"="+settings[i+1])
 	}
@@ -134,8 +135,9 @@ func TestAnOperatorRunsACampaignInTheConsole(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	out := w.browse("operator.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN_NAME", name, "CSV", csv, "FROM", ourNumber,
-		"ROWS", strconv.Itoa(added+invalid+duplicate), "ADDED", strconv.Itoa(added), "INVALID", strconv.Itoa(invalid), "DUPLICATE", strconv.Itoa(duplicate))
+	out := w.browse("operator.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN_NAME", name, "CSV", csv, "FROM",
+		ourNumber, "ROWS", strconv.Itoa(added+invalid+duplicate), "ADDED", strconv.Itoa(added), "INVALID",
+		strconv.Itoa(invalid), "DUPLICATE", strconv.Itoa(duplicate))
 	var saw struct {
 		Rows   int
 		Header string
@@ -191,7 +193,8 @@ func TestTheConsoleSaysThatTheDatabaseIsAwayAndGoesOn(t *testing.T) {
 		}
 	}))
 	defer control.Close()
-	w.browse("away.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name, "CONTROL", control.URL)
+	w.browse("away.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
+		"CONTROL", control.URL)
 	w.act(id, "stop").expect(200)
 	w.quiet()
 }

@@ -62,7 +62,8 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 	r, call := w.apart(id)
 
 	memory := w.metric("process_resident_memory_bytes")
-	request := "GET /api/v1/campaigns/" + string(id) + "/attempts.csv HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + w.admin + "\r\n\r\n"
+	request := "GET /api/v1/campaigns/" + string(id) +
+		"/attempts.csv HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + w.admin + "\r\n\r\n"
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var stopped []net.Conn
@@ -124,7 +125,8 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 	if more := w.metric("process_resident_memory_bytes") - memory; more > limit*(1<<20) {
 		t.Errorf("%.0f MiB more for %d readers of 26 MB each", more/(1<<20), readers)
 	}
-	eventually(t, "all are cut off", func() bool { return w.metric("dialler_http_reports_broken_off_total") == float64(readers) })
+	eventually(t, "all are cut off",
+		func() bool { return w.metric("dialler_http_reports_broken_off_total") == float64(readers) })
 	for _, c := range stopped {
 		rest, _ := io.ReadAll(c)
 		if bytes.HasSuffix(rest, []byte("0\r\n\r\n")) {

@@ -73,11 +73,17 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	maker := contract.NewMaker(file, seed, numbers, map[string][]string{
-		"campaign_id": {string(w.campaign(nil)), string(w.running(nil))}, "bot_id": {ourBot, ourBot, "spare"}, "trunk_id": {"model", "spare", "other"}, "number": {ourNumber, "+493023125999"}, "account": {ourAccount},
+		"campaign_id": {string(w.campaign(nil)), string(w.running(nil))}, "bot_id": {ourBot, ourBot,
+			"spare"}, "trunk_id": {"model", "spare", "other"}, "number": {ourNumber, "+493023125999"}, "account": {ourAccount},
 		// What a person would enter where the file says only that it is text.
-		"zone": {"UTC", "Europe/Berlin", "America/New_York"}, "host": {"127.0.0.1"}, "external_host": {"127.0.0.1"}, "tls_server_name": {"localhost"}, "from_domain": {"localhost"},
-		"number_country": {"DE"}, "listener": {"default"}, "privacy": {"none", "id;critical"}, "outbound_proxy": {"127.0.0.1:9"}, "transfer_targets": {"sip:desk@127.0.0.1", "+4915112*"}, "endpoints": {w.bot.URL()},
-		"config_url": {"http://127.0.0.1:9/"}, "url": {"http://127.0.0.1:9/"}, "start": {"00:00", "08:00"}, "end": {"00:00", "20:00"}, "tls_roots": {""},
+		"zone": {"UTC", "Europe/Berlin",
+			"America/New_York"}, "host": {"127.0.0.1"}, "external_host": {"127.0.0.1"}, "tls_server_name": {"localhost"},
+		"from_domain":    {"localhost"},
+		"number_country": {"DE"}, "listener": {"default"}, "privacy": {"none", "id;critical"},
+		"outbound_proxy": {"127.0.0.1:9"}, "transfer_targets": {"sip:desk@127.0.0.1", "+4915112*"},
+		"endpoints":  {w.bot.URL()},
+		"config_url": {"http://127.0.0.1:9/"}, "url": {"http://127.0.0.1:9/"}, "start": {"00:00", "08:00"},
+		"end": {"00:00", "20:00"}, "tls_roots": {""},
 	})
 	var users struct{ Users []struct{ ID string } }
 	w.operator("GET", "/api/v1/users", nil).expect(200).into(&users)
@@ -89,7 +95,8 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore := func() map[string][2]string {
-		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount})
+		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10,
+			"endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount})
 		w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{})
 		w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": host, "port": port, "cps_cap": 100})
 		// There is activity: a call, and a campaign with contacts.
@@ -99,15 +106,20 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 			}
 		}
 		for range 3 {
-			shown("POST", "/api/v1/sip/dialout", w.operator("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}))
+			shown("POST", "/api/v1/sip/dialout", w.operator("POST", "/api/v1/sip/dialout",
+				map[string]any{"bot_id": ourBot, "to_number": newNumber()}))
 		}
-		shown("POST", "/api/v1/webhooks", w.operator("POST", "/api/v1/webhooks", map[string]any{"url": "http://127.0.0.1:9/"}))
+		shown("POST", "/api/v1/webhooks", w.operator("POST", "/api/v1/webhooks",
+			map[string]any{"url": "http://127.0.0.1:9/"}))
 		id := string(w.running(map[string]any{"recording": "on"}))
-		w.operator("POST", "/api/v1/campaigns/"+id+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()}}}).expect(200)
+		w.operator("POST", "/api/v1/campaigns/"+id+"/contacts",
+			map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()},
+				map[string]any{"mobile": newNumber()}}}).expect(200)
 		shown("GET", "/api/v1/campaigns/{campaign_id}", w.operator("GET", "/api/v1/campaigns/"+id, nil))
 		shown("GET", "/api/v1/campaigns/{campaign_id}/contacts", w.operator("GET", "/api/v1/campaigns/"+id+"/contacts", nil))
 		return map[string][2]string{
-			"bearer": {"Authorization", "Bearer " + w.admin}, "apiKey": {"X-API-Key", w.newKey(nil)}, "stranger": {"X-API-Key", "vx_" + strings.Repeat("a", 32)},
+			"bearer": {"Authorization", "Bearer " + w.admin}, "apiKey": {"X-API-Key", w.newKey(nil)}, "stranger": {"X-API-Key",
+				"vx_" + strings.Repeat("a", 32)},
 			"botAccount": {"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(ourAccount+":"+ourToken))},
 		}
 	}
@@ -138,7 +150,8 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 			if target := parameters.ReplaceAllLiteralString(o.Path, name); target != o.Path {
 				r := maker.Make(o)
 				r.Target = target
-				if status, problem := w.asFileSays(file, maker, r, [2]string{"Authorization", "Bearer " + w.admin}); problem != nil || status < 400 {
+				if status, problem := w.asFileSays(file, maker, r, [2]string{"Authorization",
+					"Bearer " + w.admin}); problem != nil || status < 400 {
 					t.Errorf("%s %s: %d %v", o.Method, target, status, problem)
 				}
 			}
@@ -159,14 +172,16 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 					sent := time.Since(began)
 					status, problem := w.asFileSays(file, maker, r, credentials[as])
 					mu.Lock()
-					asked = append(asked, fmt.Sprintf("%.3f to %.3f s: %s %s %d", sent.Seconds(), time.Since(began).Seconds(), o.Method, r.Target, status))
+					asked = append(asked, fmt.Sprintf("%.3f to %.3f s: %s %s %d", sent.Seconds(), time.Since(began).Seconds(),
+						o.Method, r.Target, status))
 					of := o.Method + " " + o.Path
 					if seen[of] == nil {
 						seen[of] = map[int]int{}
 					}
 					seen[of][status]++
 					if problem != nil {
-						wrong[of+" "+strconv.Itoa(status)] = fmt.Sprintf("%s %s %q: %.2000s: %v", o.Method, r.Target, r.Header, r.Body, problem)
+						wrong[of+" "+strconv.Itoa(status)] = fmt.Sprintf("%s %s %q: %.2000s: %v", o.Method, r.Target, r.Header, r.Body,
+							problem)
 					}
 					mu.Unlock()
 				}
@@ -200,7 +215,8 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 }
 
 // asFileSays sends a request and checks the response against the file.
-func (w *world) asFileSays(file *contract.File, maker *contract.Maker, r *contract.Request, credential [2]string) (int, error) {
+func (w *world) asFileSays(file *contract.File, maker *contract.Maker, r *contract.Request, credential [2]string) (int,
+	error) {
 	limit := patience
 	if strings.HasSuffix(r.Of.Path, "/simulate") {
 		limit = 2 * time.Minute // it is done within one minute, or refused
@@ -237,7 +253,8 @@ func (w *world) asFileSays(file *contract.File, maker *contract.Maker, r *contra
 	case 500:
 		err = fmt.Errorf("500 %s", body)
 	case 503:
-		if r.Of.Path != "/api/v1/sip/dialout" && r.Of.Path != "/api/v1/trunks/{trunk_id}/test" && r.Of.Path != "/readyz" && r.Of.Path != "/api/v1/campaigns/{campaign_id}/simulate" {
+		if r.Of.Path != "/api/v1/sip/dialout" && r.Of.Path != "/api/v1/trunks/{trunk_id}/test" && r.Of.Path != "/readyz" &&
+			r.Of.Path != "/api/v1/campaigns/{campaign_id}/simulate" {
 			err = fmt.Errorf("503 %s", body)
 		}
 	}

@@ -44,7 +44,8 @@ func volume(t *testing.T, mib int) (dir string) {
 	if err := os.Chmod(point, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mount := []string{"-Ur", "-m", "sh", "-c", `mount -t tmpfs -o size="$2"m,mode=0755 tmpfs "$1" && echo ready && exec cat`, "sh", point, strconv.Itoa(mib)}
+	mount := []string{"-Ur", "-m", "sh", "-c",
+		`mount -t tmpfs -o size="$2"m,mode=0755 tmpfs "$1" && echo ready && exec cat`, "sh", point, strconv.Itoa(mib)}
 	if os.Geteuid() == 0 {
 		// The server runs as another user, who must have access to the process that holds the
 		// namespace.
@@ -74,7 +75,8 @@ func volume(t *testing.T, mib int) (dir string) {
 	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
 	ready := make([]byte, 6)
 	if _, err := out.Read(ready); err != nil {
-		t.Fatalf("no volume of the test's own could be mounted; it needs root or unprivileged namespaces: %v %s", err, errs.String())
+		t.Fatalf("no volume of the test's own could be mounted; it needs root or unprivileged namespaces: %v %s", err,
+			errs.String())
 	}
 	return fmt.Sprintf("/proc/%d/root%s", c.Process.Pid, point)
 }
@@ -207,19 +209,23 @@ func (w *world) writes(id engine.CampaignID, live engine.CallID, token, csv, to 
 	}
 	return []databaseWrite{
 		{"trigger", crm("/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to})},
-		{"exclude", crm("/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": newNumber(), "reason": "asked"})},
+		{"exclude", crm("/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": newNumber(),
+			"reason": "asked"})},
 		{"dialout", crm("/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})},
 		{"result", func() answer { return w.result(live, token, map[string]any{"disposition": "interested"}) }},
 		{"pause", operator("POST", of("/pause"), nil)},
 		{"stop", operator("POST", of("/stop"), nil)},
 		{"edit", operator("PATCH", of(""), map[string]any{"name": "Summer", "version": 1})},
 		{"clone", operator("POST", of("/clone"), map[string]any{})},
-		{"contacts", operator("POST", of("/contacts"), map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}})},
+		{"contacts", operator("POST", of("/contacts"),
+			map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}})},
 		{"import", func() answer { return w.upload(id, csv) }},
 		{"campaign", operator("POST", "/api/v1/campaigns", settings(nil))},
 		{"key", operator("POST", "/api/v1/api-keys", map[string]any{"name": "another"})},
-		{"suppression", operator("POST", "/api/v1/suppressions", map[string]any{"numbers": []string{newNumber()}, "reason": "asked"})},
-		{"bot", operator("PUT", "/api/v1/bots/other", map[string]any{"name": "Other", "seats": 1, "endpoints": []string{w.bot.URL()}})},
+		{"suppression", operator("POST", "/api/v1/suppressions", map[string]any{"numbers": []string{newNumber()},
+			"reason": "asked"})},
+		{"bot", operator("PUT", "/api/v1/bots/other", map[string]any{"name": "Other", "seats": 1,
+			"endpoints": []string{w.bot.URL()}})},
 		{"number", operator("PUT", "/api/v1/numbers/+493023125099", map[string]any{})},
 		{"log-in", operator("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail, "password": "wrong"})},
 	}
@@ -274,13 +280,15 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			free := fill(t, dir)
 			// Large rows use up the free space inside the files.
 			eventually(t, "the volume is full for the database too", func() bool {
-				return w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": parked, "mobile": newNumber(), "metadata": noise()}).status == 503
+				return w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": parked, "mobile": newNumber(),
+					"metadata": noise()}).status == 503
 			})
 			return free
 		}},
 		{"the volume of the log is full", "", false, func() func() {
 			free := fill(t, dir)
-			for w.tell("SELECT pg_switch_wal()", "CREATE TABLE IF NOT EXISTS big AS SELECT 1", "DROP TABLE big") == nil { // until there is no room for another file
+			for w.tell("SELECT pg_switch_wal()", "CREATE TABLE IF NOT EXISTS big AS SELECT 1",
+				"DROP TABLE big") == nil { // until there is no room for another file
 				continue
 			}
 			return free
@@ -293,7 +301,8 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			t.Fatalf("%s: a contact that has to wait: %+v", f.name, r)
 		}
 		w.operator("GET", "/api/v1/campaigns", nil).expect(200)
-		eventually(t, "both calls are stored as they are", func() bool { return w.rows("attempts WHERE state = 'connected'") == 2 })
+		eventually(t, "both calls are stored as they are",
+			func() bool { return w.rows("attempts WHERE state = 'connected'") == 2 })
 		triggered := newNumber()
 		writes := w.writes(id, stays.Call(), token, csv, triggered, n)
 		quiet, said := loud(w.log), w.said(wentAway)
@@ -310,7 +319,8 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			t.Errorf("%s: dialler_database_up %v", f.name, up)
 		}
 		// The console's banner shows this text.
-		if h := w.operator("GET", "/api/v1/health", nil).expect(200); !strings.Contains(string(h.body), f.says) || !strings.Contains(string(h.body), `"database"`) {
+		if h := w.operator("GET", "/api/v1/health", nil).expect(200); !strings.Contains(string(h.body), f.says) ||
+			!strings.Contains(string(h.body), `"database"`) {
 			t.Errorf("%s: the console is told %s", f.name, h)
 		}
 		// A call can still end, and audio still flows.
@@ -330,7 +340,8 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 			t.Errorf("%s: the live call is shown as %+v", f.name, c)
 		}
 		w.operator("GET", "/api/v1/campaigns", nil).expect(200)
-		if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); f.reads && r.status != 200 || !f.reads && !away(r) {
+		if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); f.reads && r.status != 200 || !f.reads &&
+			!away(r) {
 			t.Errorf("%s: a query: %s", f.name, r)
 		}
 		// Nothing is stored, and the client is told so at once.
@@ -394,9 +405,11 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 		to := newNumber()
 		met := faults.Arm(cut, "commit")
 		var rep campaign.TriggerReply
-		w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to}, "Idempotency-Key", fmt.Sprint("cut-", n)).expect(200).into(&rep)
+		w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to}, "Idempotency-Key",
+			fmt.Sprint("cut-", n)).expect(200).into(&rep)
 		<-met
-		r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to}, "Idempotency-Key", fmt.Sprint("cut-", n)).expect(200)
+		r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to}, "Idempotency-Key",
+			fmt.Sprint("cut-", n)).expect(200)
 		if r.header.Get("Idempotent-Replayed") != "true" || w.rows("contacts WHERE number = '"+to+"'") != 1 {
 			t.Errorf("cut %d: %s, %d contacts", cut, r, w.rows("contacts WHERE number = '"+to+"'"))
 		}
@@ -410,7 +423,8 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	met := faults.ArmText(storetest.CutAfter, "commit")
 	listed := newNumber()
 	var added struct{ Added, Total int }
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": listed}}}).expect(200).into(&added)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": listed}}}).expect(200).into(&added)
 	<-met
 	if added.Added != 1 || added.Total != total+1 || w.detail(id).Counters.Total != total+1 {
 		t.Errorf("a list whose commit was not answered: %+v, %d before", added, total)
@@ -435,7 +449,8 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 	eventually(t, "what is configured is read anew", func() bool { return !w.p.unsettled.Load() })
 
 	t.Logf("commits are slow, at %s", time.Now().Format("15:04:05.0"))
-	outages, commits, took := w.metric("dialler_database_outages_total"), w.metric("dialler_commit_seconds_count"), w.metric("dialler_commit_seconds_sum")
+	outages, commits, took := w.metric("dialler_database_outages_total"), w.metric(
+		"dialler_commit_seconds_count"), w.metric("dialler_commit_seconds_sum")
 	faults.Slow("commit", func() { time.Sleep(200 * time.Millisecond) })
 	slow := w.running(map[string]any{"concurrency": 6})
 	var calls []engine.AttemptID
@@ -482,11 +497,13 @@ func TestFaultsOfTheDatabaseStopNewCallsAndNothingElse(t *testing.T) {
 
 // away says whether a response says that the database is down.
 func away(r answer) bool {
-	return r.status == nethttp.StatusServiceUnavailable && r.code() == "database_unavailable" && r.header.Get("Retry-After") != ""
+	return r.status == nethttp.StatusServiceUnavailable && r.code() == "database_unavailable" &&
+		r.header.Get("Retry-After") != ""
 }
 
 // direct are requests that do not go through a writer: a row may still find space.
-var direct = map[string]bool{"campaign": true, "key": true, "suppression": true, "bot": true, "number": true, "log-in": true, "clone": true}
+var direct = map[string]bool{"campaign": true, "key": true, "suppression": true, "bot": true, "number": true,
+	"log-in": true, "clone": true}
 
 // noise returns incompressible variables.
 func noise() map[string]any {

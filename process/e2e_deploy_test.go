@@ -63,7 +63,8 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *test
 	var seen map[string]map[string]bool
 	eventually(t, "a live answer counts, something binds, and the trunks answered in time", func() bool {
 		seen = w.exposition()
-		return len(seen["dialler_campaign_abandon_ratio"]) > 0 && len(seen["dialler_campaign_constraint"]) > 0 && len(seen["dialler_trunk_health"]) > 0
+		return len(seen["dialler_campaign_abandon_ratio"]) > 0 && len(seen["dialler_campaign_constraint"]) > 0 &&
+			len(seen["dialler_trunk_health"]) > 0
 	})
 	found := 0
 	for _, file := range []string{"prometheus/rules.yaml", "grafana/dashboard.json"} {
@@ -124,6 +125,7 @@ func TestTheMetricsSayHowChecksTrunksAndClockStand(t *testing.T) {
 	eventually(t, "and its end", func() bool { return w.metric("dialler_numbers_quarantined") == 0 })
 	id := w.dialout(newNumber())
 	eventually(t, "the call is over", func() bool { return w.call(id).State == "ended" })
-	eventually(t, "one delay was seen of one call", func() bool { return w.metric("dialler_post_dial_delay_seconds_count") == 1 })
+	eventually(t, "one delay was seen of one call",
+		func() bool { return w.metric("dialler_post_dial_delay_seconds_count") == 1 })
 	eventually(t, "one opinion was formed of one call", func() bool { return w.metric("dialler_call_mos_count") == 1 })
 }

@@ -37,7 +37,9 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 	t.Parallel()
 	faults := new(actortest.Faults)
 	w := newWorld(t, tuning{tree: faults.Inject}, 300*time.Millisecond)
-	model := w.carrier(carrier.Config{Credentials: &carrier.Credentials{Username: "alice", Password: "wonderland"}, Profile: []carrier.Behaviour{person(50 * time.Millisecond), carrier.Refusal(404, "", 1), carrier.Refusal(480, "", 20), carrier.Busy()}})
+	model := w.carrier(carrier.Config{Credentials: &carrier.Credentials{Username: "alice", Password: "wonderland"},
+		Profile: []carrier.Behaviour{person(50 * time.Millisecond), carrier.Refusal(404, "", 1), carrier.Refusal(480, "", 20),
+			carrier.Busy()}})
 	host, port, err := splitHostPort(model.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +49,8 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 	for range 8 {
 		to := newNumber()
 		w.trigger(id, to, map[string]any{"first_name": "Ada", "number": to})
-		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": map[string]any{"first_name": "Ada"}})
+		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(),
+			"variables": map[string]any{"first_name": "Ada"}})
 	}
 	eventually(t, "the calls are over", func() bool { return w.p.tree.LiveCalls() == 0 && w.detail(id).Counters.Pending == 0 })
 	// Client errors, in every part of a request.
@@ -59,13 +62,15 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 	w.send("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail, "password": "wonderland"}).expect(401)
 	// Internal errors: a database that refuses a write, and a panic.
 	w.exec("ALTER TABLE suppressions RENAME TO elsewhere")
-	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": number, "variables": map[string]any{"first_name": "Ada"}}); r.status != 503 {
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": number,
+		"variables": map[string]any{"first_name": "Ada"}}); r.status != 503 {
 		t.Errorf("no intent can be made durable: %s", r)
 	}
 	w.exec("ALTER TABLE elsewhere RENAME TO suppressions")
 	eventually(t, "the database is back", func() bool { return strings.Contains(w.log.String(), "the database is back") })
 	w.exec("ALTER TABLE contacts RENAME TO elsewhere")
-	if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); r.status < 500 || strings.Contains(string(r.body), "elsewhere") || strings.Contains(string(r.body), "SELECT") {
+	if r := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts", nil); r.status < 500 ||
+		strings.Contains(string(r.body), "elsewhere") || strings.Contains(string(r.body), "SELECT") {
 		t.Errorf("the contacts' table is gone: %s", r)
 	}
 	w.exec("ALTER TABLE elsewhere RENAME TO contacts")
@@ -85,7 +90,8 @@ func TestAProcessThatWasClosedLeavesNothingBehind(t *testing.T) {
 	}
 	before := goleak.IgnoreCurrent()
 	url := storetest.URL(t)
-	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, ListenHTTP: ports.AddressOf(t)}}, tuning{}, 300*time.Millisecond)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, ListenHTTP: ports.AddressOf(t)}}, tuning{},
+		300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(nil)
 	w.trigger(id, newNumber(), nil)

@@ -45,7 +45,8 @@ func shell(t *testing.T, commands string) []shown {
 	dir := t.TempDir()
 	// The page's curl, which also records its requests and responses.
 	wrapper := "#!/bin/bash\nn=$(ls " + dir + " | wc -l)\n" +
-		curl + ` --max-time 30 --write-out '\n%{stderr}%{json}\n' "$@" > ` + dir + "/$n.body 2> " + dir + "/$n.meta\ncode=$?\ncat " + dir + "/$n.body\nexit $code\n"
+		curl + ` --max-time 30 --write-out '\n%{stderr}%{json}\n' "$@" > ` + dir + "/$n.body 2> " + dir +
+		"/$n.meta\ncode=$?\ncat " + dir + "/$n.body\nexit $code\n"
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(wrapper), 0o700); err != nil {
 		t.Fatal(err)
@@ -169,9 +170,12 @@ func TestTheCommandsOfThePagesDoWhatTheySay(t *testing.T) {
 	for i := range answers {
 		seen[answers[i].Method+" "+answers[i].check(t, doc)]++
 	}
-	for _, want := range []string{"POST /api/v1/auth/token", "PUT /api/v1/trunks/{trunk_id}", "PUT /api/v1/bots/{bot_id}", "PUT /api/v1/numbers/{number}",
-		"POST /api/v1/campaigns", "POST /api/v1/campaigns/{campaign_id}/contacts", "POST /api/v1/campaigns/{campaign_id}/start", "GET /api/v1/campaigns/{campaign_id}",
-		"POST /api/v1/api-keys", "POST /api/v1/campaigns/trigger", "POST /api/v1/contacts/exclude", "POST /api/v1/sip/dialout", "GET /api/v1/calls/{call_id}"} {
+	for _, want := range []string{"POST /api/v1/auth/token", "PUT /api/v1/trunks/{trunk_id}", "PUT /api/v1/bots/{bot_id}",
+		"PUT /api/v1/numbers/{number}",
+		"POST /api/v1/campaigns", "POST /api/v1/campaigns/{campaign_id}/contacts",
+		"POST /api/v1/campaigns/{campaign_id}/start", "GET /api/v1/campaigns/{campaign_id}",
+		"POST /api/v1/api-keys", "POST /api/v1/campaigns/trigger", "POST /api/v1/contacts/exclude",
+		"POST /api/v1/sip/dialout", "GET /api/v1/calls/{call_id}"} {
 		if seen[want] == 0 {
 			t.Errorf("README.md has no %s", want)
 		}

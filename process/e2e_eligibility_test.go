@@ -49,7 +49,8 @@ func newJudge(t *testing.T) *judge {
 		if err == nil {
 			err = json.Unmarshal(event.Data, &q)
 		}
-		if err != nil || event.Type != eligibility.Type || q.CampaignID == "" || q.ContactID == "" || q.Attempt != 1 || q.Variables["account"] != "A-17" {
+		if err != nil || event.Type != eligibility.Type || q.CampaignID == "" || q.ContactID == "" || q.Attempt != 1 ||
+			q.Variables["account"] != "A-17" {
 			err = errors.Join(errors.New("a question is "+string(body)), err)
 		}
 		j.mu.Lock()
@@ -95,8 +96,10 @@ var answersCome = tuning{eligibilityBudget: patience}
 func newJudgedWorld(t *testing.T, j *judge, fail string, times tuning) *world {
 	t.Helper()
 	url := storetest.URL(t)
-	return bringUp(t, &world{url: url, hidden: []string{j.secret}, flags: Flags{DatabaseURL: url, SpoolDir: filepath.Join(t.TempDir(), "spool"),
-		EligibilityURL: j.URL + "/may", EligibilitySecret: j.secret, EligibilityFail: fail, EligibilityAllowPrivate: true}}, times, 300*time.Millisecond)
+	return bringUp(t, &world{url: url, hidden: []string{j.secret},
+		flags: Flags{DatabaseURL: url, SpoolDir: filepath.Join(t.TempDir(), "spool"),
+			EligibilityURL: j.URL + "/may", EligibilitySecret: j.secret, EligibilityFail: fail, EligibilityAllowPrivate: true}},
+		times, 300*time.Millisecond)
 }
 
 // why returns the explanation of a contact.
@@ -132,13 +135,16 @@ func TestTheOperatorsOwnSystemDecidesWhoIsCalledAndWhoIsNot(t *testing.T) {
 		t.Errorf("who may be called: %+v", rep)
 	}
 	rep := w.trigger(id, later, ofAccount)
-	if rep.Status != "queued" || rep.Reason != engine.CodeNotEligible || rep.NextEligibleAt == nil || !rep.NextEligibleAt.Equal(until) {
+	if rep.Status != "queued" || rep.Reason != engine.CodeNotEligible || rep.NextEligibleAt == nil ||
+		!rep.NextEligibleAt.Equal(until) {
 		t.Errorf("who may be called later: %+v", rep)
 	}
-	if code, next := w.why(id, string(rep.ContactID)); code != engine.CodeNotEligible || next == nil || !next.Equal(until) {
+	if code, next := w.why(id, string(rep.ContactID)); code != engine.CodeNotEligible || next == nil ||
+		!next.Equal(until) {
 		t.Errorf("it is explained as %s, %v", code, next)
 	}
-	if r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": never, "metadata": ofAccount}).expect(409); r.code() != "contact_excluded" {
+	if r := w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": never,
+		"metadata": ofAccount}).expect(409); r.code() != "contact_excluded" {
 		t.Errorf("who may never be called: %s", r)
 	}
 	eventually(t, "it is shown as excluded, and by whom", func() bool {
@@ -187,7 +193,8 @@ func TestAHookThatIsDeadSlowOrLyingHoldsNobodyUp(t *testing.T) {
 				}
 			}
 			eventually(t, "it is left alone", func() bool {
-				return w.metric("dialler_eligibility_breaker_open") == 1 && w.labelled("dialler_eligibility_answers_total", "answer", "failed") >= 5 &&
+				return w.metric("dialler_eligibility_breaker_open") == 1 &&
+					w.labelled("dialler_eligibility_answers_total", "answer", "failed") >= 5 &&
 					w.labelled("dialler_eligibility_answers_total", "answer", "skipped") >= 1
 			})
 			if fail == "open" {
@@ -218,7 +225,8 @@ func TestAHookIsConfiguredWholeOrNotAtAll(t *testing.T) {
 		p := &Process{flags: flags, clock: systemClock{}}
 		var ports actors.Ports
 		err := p.openEligibility(&ports)
-		if (err == nil) != ok || (ports.Eligibility != nil) != ok || ok && ports.Eligibility.Asks(eligibility.Hook{}) != (flags.EligibilityURL != "") {
+		if (err == nil) != ok || (ports.Eligibility != nil) != ok || ok &&
+			ports.Eligibility.Asks(eligibility.Hook{}) != (flags.EligibilityURL != "") {
 			t.Errorf("%+v: %v", flags, err)
 		}
 	}
@@ -259,7 +267,8 @@ func TestACampaignHasASystemOfItsOwnAskedBesideTheInstallations(t *testing.T) {
 	}
 	own.answers(`{"decision":"allow"}`)
 	installation.answers(`{"decision":"exclude","reason":"has paid"}`)
-	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": asking, "mobile": newNumber(), "metadata": ofAccount}).expect(409)
+	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": asking, "mobile": newNumber(),
+		"metadata": ofAccount}).expect(409)
 	installation.answers(`{"decision":"allow"}`)
 	own.does(func(rw nethttp.ResponseWriter, _ *nethttp.Request, _ string) { rw.WriteHeader(500) })
 	if _, rep := trigger(asking); rep.Status != "queued" || rep.Reason != engine.CodeEligibilityUnknown {
@@ -283,7 +292,8 @@ func TestACampaignHasASystemOfItsOwnAskedBesideTheInstallations(t *testing.T) {
 	if n, rep := trigger(asking); rep.Status != "dialled" || own.count(n) != 0 {
 		t.Errorf("after it was taken out: %+v", rep)
 	}
-	if log := w.operator("GET", settings+"/activity?kinds=edit", nil).expect(200); strings.Contains(string(log.body), "crm-token-4711") {
+	if log := w.operator("GET", settings+"/activity?kinds=edit", nil).expect(200); strings.Contains(string(log.body),
+		"crm-token-4711") {
 		t.Errorf("the activity log has what is behind the question mark: %s", log.body)
 	}
 	w.act(plain, "stop").expect(200)

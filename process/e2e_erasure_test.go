@@ -72,17 +72,21 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	vars := map[string]any{"name": "Wilhelmina", "crm": "K-4711"}
 	id := w.running(map[string]any{"recording": "on"})
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{
-		map[string]any{"mobile": gone, "metadata": vars}, map[string]any{"mobile": other, "metadata": map[string]any{"name": "Bert"}}}}).expect(200)
+		map[string]any{"mobile": gone, "metadata": vars}, map[string]any{"mobile": other,
+			"metadata": map[string]any{"name": "Bert"}}}}).expect(200)
 	file := "phone_number,name\n" + gone + ",Wilhelmina\n" + digits(gone) + ",Wilhelmina\n"
 	w.imported(id, file)
 	eventually(t, "both had their call", func() bool { return w.lifecycle(id).Counters.Completed == 2 })
 	// The person is open in one other campaign, and excluded there by a variable.
 	draft := w.campaign(nil)
-	w.operator("POST", "/api/v1/campaigns/"+string(draft)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": gone, "metadata": vars}}}).expect(200)
-	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": string(id), "match": map[string]any{"crm": "K-4711"}, "reason": "Wilhelmina wrote"}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(draft)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": gone, "metadata": vars}}}).expect(200)
+	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": string(id),
+		"match": map[string]any{"crm": "K-4711"}, "reason": "Wilhelmina wrote"}).expect(200)
 	// A call outside campaigns, whose reply is stored; and a live one, which makes the erasure
 	// refuse.
-	reply := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": gone, "variables": vars}, "Idempotency-Key", "once").expect(201)
+	reply := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": gone, "variables": vars},
+		"Idempotency-Key", "once").expect(201)
 	var placed struct {
 		CallID engine.CallID `json:"call_id"`
 	}
@@ -92,7 +96,8 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	}
 	w.ended(placed.CallID, engine.OutcomeCompleted)
 	token := w.session(placed.CallID, "begun", func(bot.Session) bool { return true }).Parameters["result_token"]
-	w.send("POST", "/api/v1/calls/"+string(placed.CallID)+"/result", map[string]any{"disposition": "sold", "remark": "Wilhelmina's neighbour"},
+	w.send("POST", "/api/v1/calls/"+string(placed.CallID)+"/result",
+		map[string]any{"disposition": "sold", "remark": "Wilhelmina's neighbour"},
 		"Authorization", "Bearer "+token).expect(200)
 	w.quiet()
 	eventually(t, "all recordings are whole", func() bool { return w.metric("dialler_recordings_live") == 0 })
@@ -149,7 +154,8 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	}
 
 	// Rows and counters are unchanged; the world's audit checks the history.
-	if after := w.lifecycle(id).Counters; after.Completed != before.Completed || after.Total != before.Total || after.Connected != before.Connected {
+	if after := w.lifecycle(id).Counters; after.Completed != before.Completed || after.Total != before.Total ||
+		after.Connected != before.Connected {
 		t.Errorf("counters %+v, before %+v", after, before)
 	}
 	if n := w.rows("attempts"); n != attempts {
@@ -158,11 +164,14 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	if d := w.lifecycle(draft); d.Counters.Total != 1 || d.Counters.Excluded != 1 {
 		t.Errorf("the draft's contact is not out of scope: %+v", d.Counters)
 	}
-	repeated := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": gone, "variables": vars}, "Idempotency-Key", "once").expect(201)
-	if strings.Contains(string(repeated.body), digits(gone)) || !strings.Contains(string(repeated.body), string(placed.CallID)) {
+	repeated := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": gone,
+		"variables": vars}, "Idempotency-Key", "once").expect(201)
+	if strings.Contains(string(repeated.body), digits(gone)) ||
+		!strings.Contains(string(repeated.body), string(placed.CallID)) {
 		t.Errorf("the repeated dialout is answered %s", repeated)
 	}
-	if r := w.send("POST", "/api/v1/calls/"+string(placed.CallID)+"/result", map[string]any{"disposition": "late", "summary": "Wilhelmina again"},
+	if r := w.send("POST", "/api/v1/calls/"+string(placed.CallID)+"/result",
+		map[string]any{"disposition": "late", "summary": "Wilhelmina again"},
 		"Authorization", "Bearer "+token).expect(404); r.code() != "person_erased" {
 		t.Errorf("a late result: %s", r)
 	}
@@ -180,7 +189,8 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	if erased.Contacts != 0 || erased.Attempts != 0 || !erased.Suppressed {
 		t.Errorf("erased again: %+v", erased)
 	}
-	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": gone}).expect(409); r.code() != "suppressed" {
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot,
+		"to_number": gone}).expect(409); r.code() != "suppressed" {
 		t.Errorf("a dialout to the erased person: %s", r)
 	}
 	if imp := w.imported(draft, "phone_number\n"+gone+"\n"); imp.Excluded != 1 || imp.Added != 0 {
@@ -189,25 +199,29 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	if n := len(model.Ledger().Calls()); n != calls {
 		t.Errorf("%d calls were placed", n-calls)
 	}
-	if r := w.operator("GET", "/api/v1/suppressions?number="+url.QueryEscape(gone), nil).expect(200); !strings.Contains(string(r.body), "hmac:") || strings.Contains(string(r.body), digits(gone)) {
+	if r := w.operator("GET", "/api/v1/suppressions?number="+url.QueryEscape(gone),
+		nil).expect(200); !strings.Contains(string(r.body), "hmac:") || strings.Contains(string(r.body), digits(gone)) {
 		t.Errorf("the list shows %s", r)
 	}
 	w.operator("DELETE", "/api/v1/suppressions/"+gone, nil).expect(204)
 	w.ended(w.dialout(gone), engine.OutcomeCompleted)
-	if r := w.operator("GET", "/api/v1/activity?kinds=erase_person", nil).expect(200); strings.Count(string(r.body), FirstAdminEmail) != 2 {
+	if r := w.operator("GET", "/api/v1/activity?kinds=erase_person", nil).expect(200); strings.Count(string(r.body),
+		FirstAdminEmail) != 2 {
 		t.Errorf("who asked: %s", r)
 	}
 
 	// The command refuses contacts who are still to be called, and erases others.
 	w.quiet()
 	command := func(number string) (string, error) {
-		out, err := program(t, w.url, "db", "erase", "--number="+number, "--suppress", "--recordings-dir="+w.flags.RecordingsDir).CombinedOutput()
+		out, err := program(t, w.url, "db", "erase", "--number="+number, "--suppress",
+			"--recordings-dir="+w.flags.RecordingsDir).CombinedOutput()
 		return string(out), err
 	}
 	if out, err := command(other); err == nil || !strings.Contains(out, "person_open") {
 		t.Errorf("of who is to be called: %v %s", err, out)
 	}
-	if out, err := command(gone); err != nil || !strings.Contains(out, "erased: 0 contacts, 2 attempts, 0 recordings; called again: never") {
+	if out, err := command(gone); err != nil ||
+		!strings.Contains(out, "erased: 0 contacts, 2 attempts, 0 recordings; called again: never") {
 		t.Errorf("the command: %v %s", err, out)
 	}
 }

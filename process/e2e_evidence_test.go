@@ -25,7 +25,8 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"max_attempts": 1})
 	n, other := newNumber(), newNumber()
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}, map[string]any{"mobile": newNumber()}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": n}, map[string]any{"mobile": newNumber()}}}).expect(200)
 	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": other}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" })
@@ -63,7 +64,8 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	}
 	out, err := run("verify", "evidence", "--key", public, "--json", file)
 	var v evidence.Verdict
-	if err != nil || json.Unmarshal([]byte(out), &v) != nil || v.Manifest.Campaign != id || v.Manifest.Attempts != 2 || v.Manifest.Served != 2 || v.Manifest.Batches == 0 ||
+	if err != nil || json.Unmarshal([]byte(out), &v) != nil || v.Manifest.Campaign != id || v.Manifest.Attempts != 2 ||
+		v.Manifest.Served != 2 || v.Manifest.Batches == 0 ||
 		v.Manifest.Unchained != 0 || v.Key != key.Public().Fingerprint() {
 		t.Errorf("%v %s", err, out)
 	}
@@ -79,7 +81,8 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	// The API gives the same record.
 	sent := w.operator("GET", "/api/v1/campaigns/"+string(id)+"/runs/1/evidence", nil).expect(200).body
 	same, err := evidence.Verify(bytes.NewReader(sent), int64(len(sent)), nil)
-	if err != nil || len(same.Wrong) > 0 || same.Manifest.Head != v.Manifest.Head || same.Manifest.Attempts != 2 || same.Manifest.MadeBy != FirstAdminEmail {
+	if err != nil || len(same.Wrong) > 0 || same.Manifest.Head != v.Manifest.Head || same.Manifest.Attempts != 2 ||
+		same.Manifest.MadeBy != FirstAdminEmail {
 		t.Errorf("%+v %v", same, err)
 	}
 	w.operator("GET", "/api/v1/campaigns/"+string(id)+"/runs/2/evidence", nil).expect(404)

@@ -17,7 +17,8 @@ import (
 // exclude suppresses a number of a campaign.
 func (w *world) exclude(id engine.CampaignID, number string) (rep campaign.ExcludeReply) {
 	w.t.Helper()
-	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": number, "reason": "asked"}).expect(200).into(&rep)
+	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "mobile": number,
+		"reason": "asked"}).expect(200).into(&rep)
 	return rep
 }
 
@@ -47,7 +48,8 @@ func TestAnExcludedContactsRingingLegIsCancelledAndNoInviteFollows(t *testing.T)
 	w := newWorld(t, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
 	// Every outcome is redialled after a second.
-	id := w.running(map[string]any{"max_attempts": 5, "retry_delay_s": 1, "retry_on_system": []string{"no_answer", "busy", "lost", "system_error"}})
+	id := w.running(map[string]any{"max_attempts": 5, "retry_delay_s": 1,
+		"retry_on_system": []string{"no_answer", "busy", "lost", "system_error"}})
 	to := newNumber()
 	rep := w.trigger(id, to, map[string]any{"account": "7"})
 	leg := string(rep.AttemptID.Leg(1))
@@ -61,7 +63,8 @@ func TestAnExcludedContactsRingingLegIsCancelledAndNoInviteFollows(t *testing.T)
 		t.Errorf("at the carrier: %+v", row)
 	}
 	a := w.stored(rep.AttemptID.Call())
-	if a.SIPCode != 487 || !a.Consumed || a.HungUpBy != engine.PartySystem || !inOrder(a.InviteAt, a.RingingAt, a.EndedAt) {
+	if a.SIPCode != 487 || !a.Consumed || a.HungUpBy != engine.PartySystem ||
+		!inOrder(a.InviteAt, a.RingingAt, a.EndedAt) {
 		t.Errorf("row %+v", a)
 	}
 	if c := w.contact(id, to); c.Status != "excluded" {
@@ -77,7 +80,8 @@ func TestAnExcludedContactsRingingLegIsCancelledAndNoInviteFollows(t *testing.T)
 		t.Errorf("triggered again: %s", r)
 	}
 	var added campaign.AddReport
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": to}}}).expect(200).into(&added)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": to}}}).expect(200).into(&added)
 	if added.Added != 0 {
 		t.Errorf("added again: %+v", added)
 	}
@@ -124,7 +128,8 @@ func TestExclusionByMetadataAndInAdvance(t *testing.T) {
 	}
 	w.act(id, "start").expect(200)
 	eventually(t, "the campaign completes without them", func() bool { return w.detail(id).Status == "completed" })
-	if d := w.detail(id); d.Counters.Total != 4 || d.Counters.Excluded != 2 || d.Counters.Completed != 2 || d.CompletionReason != "all_contacts_final" {
+	if d := w.detail(id); d.Counters.Total != 4 || d.Counters.Excluded != 2 || d.Counters.Completed != 2 ||
+		d.CompletionReason != "all_contacts_final" {
 		t.Errorf("%s %+v", d.CompletionReason, d.Counters)
 	}
 	for i, want := range []int{1, 0, 0, 1} {
@@ -234,7 +239,8 @@ func TestAnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody(t *te
 			t.Errorf("a bot was told of the call: %+v", s)
 		}
 	}
-	if d := w.detail(id); d.Counters.Answered != 0 || d.Counters.LiveAnswers != 0 || d.Counters.Abandoned != 0 || d.Counters.Excluded != 1 {
+	if d := w.detail(id); d.Counters.Answered != 0 || d.Counters.LiveAnswers != 0 || d.Counters.Abandoned != 0 ||
+		d.Counters.Excluded != 1 {
 		t.Errorf("it counts as nobody's answer: %+v", d.Counters)
 	}
 }

@@ -27,7 +27,8 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 		}
 		w.trunk([]string{"first", "second"}[i], host, port, map[string]any{"priority": i, "cps_cap": []int{100, cps}[i]})
 	}
-	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": people, "endpoints": []string{w.bot.URL()},
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": people,
+		"endpoints":  []string{w.bot.URL()},
 		"auth_token": ourToken, "account": ourAccount}).expect(200)
 	eventually(t, "both trunks are up", func() bool {
 		return w.shownTrunk("first").Status.Health == "up" && w.shownTrunk("second").Status.Health == "up"
@@ -69,7 +70,8 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 	for i := range attempts {
 		a := w.stored(attempts[i].ID.Call())
 		if a.Trunk != "second" || a.SIPCode != 200 || a.Q850 == 34 || a.Friendly != "" || a.RetryAfter != 0 {
-			t.Errorf("by %s: %d %q, Q.850 %d, %q, retry after %v", a.Trunk, a.SIPCode, a.SIPReason, a.Q850, a.Friendly, a.RetryAfter)
+			t.Errorf("by %s: %d %q, Q.850 %d, %q, retry after %v", a.Trunk, a.SIPCode, a.SIPReason, a.Q850, a.Friendly,
+				a.RetryAfter)
 		}
 		if l := a.Legs[0]; len(a.Legs) == 2 && (l.Trunk != "first" || l.SIPCode != 503 || l.Q850 != 34) {
 			t.Errorf("the first leg is told as %+v", l)
@@ -90,7 +92,8 @@ func TestAThrottledTrunkIsShownAndAPutEndsItsWait(t *testing.T) {
 		Headers: map[string]string{"Retry-After": "86400"}}}})
 	id := w.campaign(map[string]any{"max_attempts": 1})
 	n := newNumber()
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "the trunk says that it waits, for a minute at most", func() bool {
 		s := w.shownTrunk("model").Status

@@ -28,7 +28,8 @@ func (w *world) flows(model *carrier.Carrier, id engine.CallID, leg engine.LegID
 		if !row.ByeAt.IsZero() || row.State != carrier.StateAnswered || !s.EndedAt.IsZero() {
 			w.t.Fatalf("the call is over: %+v, session ended %v", row, s.EndedAt)
 		}
-		return row.RTP.Received >= before.RTP.Received+25 && row.RTP.Sent >= before.RTP.Sent+25 && s.FramesIn >= heard.FramesIn+25 &&
+		return row.RTP.Received >= before.RTP.Received+25 && row.RTP.Sent >= before.RTP.Sent+25 &&
+			s.FramesIn >= heard.FramesIn+25 &&
 			s.FramesOut > heard.FramesOut
 	})
 }
@@ -94,7 +95,8 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 			}
 		}
 	}
-	if d := w.detail(id); d.Counters.Completed != 18 || d.Counters.Attempts != 18 || d.Counters.LiveAnswers != 18 || d.Counters.Abandoned != 0 {
+	if d := w.detail(id); d.Counters.Completed != 18 || d.Counters.Attempts != 18 || d.Counters.LiveAnswers != 18 ||
+		d.Counters.Abandoned != 0 {
 		t.Errorf("%+v", d.Counters)
 	}
 	for range 21 { // poison: the last restart is delayed
@@ -139,7 +141,8 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 	}
 	row, _ = model.Ledger().Call(string(ringing.Leg(1)))
 	// It is unknown whether the INVITE was challenged, so one CANCEL goes out for either CSeq.
-	if row.FinalCode != 487 || slices.ContainsFunc(row.Violations, func(v string) bool { return v != "cancel_of_other_transaction" }) {
+	if row.FinalCode != 487 || slices.ContainsFunc(row.Violations,
+		func(v string) bool { return v != "cancel_of_other_transaction" }) {
 		t.Errorf("the ringing leg: %+v", row)
 	}
 	for _, a := range []engine.AttemptID{talking, ringing} {
@@ -147,7 +150,8 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 			t.Errorf("row %+v", s)
 		}
 	}
-	if d := w.detail(id); d.Counters.Attempts != 2 || d.Counters.Answered != 1 || d.Counters.ConnectedCalls != 1 || d.Status != "running" {
+	if d := w.detail(id); d.Counters.Attempts != 2 || d.Counters.Answered != 1 || d.Counters.ConnectedCalls != 1 ||
+		d.Status != "running" {
 		t.Errorf("%s %+v", d.Status, d.Counters)
 	}
 	// A contact who was talked to is not called again for that, once the bot has posted a result.
@@ -156,7 +160,8 @@ func TestTheNextLifeEndsTheCallsOfAnEarlierOneAndDialsNobodyTwiceAtOnce(t *testi
 		return w.rows("contacts WHERE state = 'completed' AND due_at IS NULL AND number = '"+talks+"'") == 1 &&
 			w.rows("contacts WHERE due_at IS NOT NULL AND number = '"+rings+"'") == 1
 	})
-	eventually(t, "no number is held any more", func() bool { return w.rows("number_holds WHERE hold_until IS NULL") == 0 })
+	eventually(t, "no number is held any more",
+		func() bool { return w.rows("number_holds WHERE hold_until IS NULL") == 0 })
 	eventually(t, "nothing lives at the carrier", func() bool { return len(model.Ledger().Live()) == 0 })
 	if dup, lap := model.Ledger().DuplicateInvites(), model.Ledger().Overlaps(); len(dup)+len(lap) > 0 {
 		t.Errorf("duplicates %v, overlaps %v", dup, lap)
@@ -175,7 +180,8 @@ func TestDrainingPlacesNoCallAndWaitsForTheLiveOnes(t *testing.T) {
 	drained := make(chan struct{})
 	go func() { w.p.Drain(context.Background()); close(drained) }()
 	eventually(t, "it is not ready", func() bool { return w.send("GET", "/readyz", nil).status == 503 })
-	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.code() != "node_draining" {
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot,
+		"to_number": newNumber()}); r.status != 503 || r.code() != "node_draining" {
 		t.Errorf("a dialout: %s", r)
 	}
 	if rep := w.trigger(id, newNumber(), nil); rep.Status != "queued" || rep.Reason != "node_draining" {
@@ -205,19 +211,23 @@ func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
 	id := w.dialout(newNumber())
 	// The bot disappears while the phone rings.
-	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1},
+		Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
 	w.ended(id, engine.OutcomeAbandoned)
-	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 || m != 1 {
+	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 ||
+		m != 1 {
 		t.Errorf("%v and %v abandoned", n, m)
 	}
 	a := w.stored(id)
-	if (a.Cause != engine.AbandonCapacityLoss && a.Cause != engine.AbandonLateConnect) || a.AnsweredAt == nil || a.ServedAt != nil || !a.Consumed {
+	if (a.Cause != engine.AbandonCapacityLoss && a.Cause != engine.AbandonLateConnect) || a.AnsweredAt == nil ||
+		a.ServedAt != nil || !a.Consumed {
 		t.Errorf("row %+v", a)
 	}
 	row, _ := model.Ledger().Call(string(a.ID.Leg(1)))
-	if row.ByeBy != carrier.Caller || row.RTP.AudioAt.IsZero() || row.RTP.AudioAt.Sub(row.AnsweredAt) > 2500*time.Millisecond {
+	if row.ByeBy != carrier.Caller || row.RTP.AudioAt.IsZero() ||
+		row.RTP.AudioAt.Sub(row.AnsweredAt) > 2500*time.Millisecond {
 		t.Errorf("the callee hears the message within two seconds: %+v", row.RTP)
 	}
 	w.quiet()

@@ -77,7 +77,8 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 		cmd.Dir = "/"
 	}
 	database := storetest.EmptyURL(t)
-	cmd.Env = []string{"DATABASE_URL=" + overTCP(t, database), "DIALLER_DATA_DIR=" + filepath.Join(in, "var/lib/dialler"), "TZ=Europe/Berlin"}
+	cmd.Env = []string{"DATABASE_URL=" + overTCP(t, database), "DIALLER_DATA_DIR=" + filepath.Join(in, "var/lib/dialler"),
+		"TZ=Europe/Berlin"}
 	r := awaitUp(t, cmd)
 	client := &nethttp.Client{Timeout: patience}
 	defer client.CloseIdleConnections()
@@ -119,13 +120,15 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 		}
 		return resp.StatusCode
 	}
-	if got := ask("PUT", "/api/v1/bots/anna", `{"name":"Anna","seats":1,"endpoints":["ws://127.0.0.1:9/media"]}`); got != 201 {
+	if got := ask("PUT", "/api/v1/bots/anna",
+		`{"name":"Anna","seats":1,"endpoints":["ws://127.0.0.1:9/media"]}`); got != 201 {
 		t.Errorf("a bot: %d", got)
 	}
 	if got := ask("PUT", "/api/v1/numbers/"+ourNumber, `{}`); got != 201 {
 		t.Errorf("a number: %d", got)
 	}
-	if got := ask("POST", "/api/v1/campaigns", `{"name":"a","bot_id":"anna","concurrency":1,"number_pool":["`+ourNumber+`"],
+	if got := ask("POST", "/api/v1/campaigns", `{"name":"a","bot_id":"anna","concurrency":1,"number_pool":["`+ourNumber+
+		`"],
 		"window":{"zone":"Australia/Lord_Howe","start":"09:00","end":"17:00"}}`); got != 201 {
 		t.Errorf("a campaign in a zone of its own: %d", got)
 	}

@@ -53,7 +53,8 @@ func newServer(t *testing.T) *server {
 func (s *server) start() {
 	s.t.Helper()
 	var err error
-	if s.pg, err = private.Start(context.Background(), private.Config{Dir: s.dir, Name: "one", Log: zerolog.Nop()}); err != nil {
+	if s.pg, err = private.Start(context.Background(), private.Config{Dir: s.dir, Name: "one",
+		Log: zerolog.Nop()}); err != nil {
 		s.t.Fatalf("this test needs a PostgreSQL server: %v", err)
 	}
 }
@@ -120,7 +121,8 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 		big, _ := contactFile(12_000)
 		answered := make(chan answer, 1)
 		go func() {
-			req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id), strings.NewReader(big))
+			req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id),
+				strings.NewReader(big))
 			if err != nil {
 				t.Error(err)
 				return
@@ -159,7 +161,8 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 		switch {
 		case a.status == 503 && imp.State == campaign.ImportFailed && imp.Added == 0:
 			w.nothingOf(id, before)
-		case imp.State == campaign.ImportActive && imp.Added == 12_000 && (a.status == 201 || a.status == 503 && a.code() == "import_unsettled"):
+		case imp.State == campaign.ImportActive && imp.Added == 12_000 &&
+			(a.status == 201 || a.status == 503 && a.code() == "import_unsettled"):
 			w.nothingOf(id, before+12_000)
 		default:
 			t.Errorf("answered %s, stored %+v", a, imp)
@@ -198,7 +201,8 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for _, encoding := range []string{"identity", "gzip"} {
-		req, err := nethttp.NewRequestWithContext(context.Background(), "GET", w.p.URL()+"/api/v1/campaigns/"+string(id)+"/attempts.csv", nil)
+		req, err := nethttp.NewRequestWithContext(context.Background(), "GET",
+			w.p.URL()+"/api/v1/campaigns/"+string(id)+"/attempts.csv", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +231,8 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	if len(rows) != attempts {
 		t.Errorf("%d rows", len(rows))
 	}
-	a := w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv?after="+rows[attempts-8]["attempt_id"], nil).expect(200)
+	a := w.crm("GET", "/api/v1/campaigns/"+string(id)+"/attempts.csv?after="+rows[attempts-8]["attempt_id"],
+		nil).expect(200)
 	if n := strings.Count(string(a.body), "\n"); n != 7 {
 		t.Errorf("%d rows behind the eighth from the end", n)
 	}

@@ -59,7 +59,8 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 	}
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Exactly(50 * time.Millisecond)}}})
-	id := w.campaign(map[string]any{"concurrency": 2, "always_on": true}) // it goes on when the import takes longer than its calls
+	id := w.campaign(map[string]any{"concurrency": 2,
+		"always_on": true}) // it goes on when the import takes longer than its calls
 	file, _ := contactFile(1000)
 	w.upload(id, file).expect(201)
 	w.act(id, "start").expect(200)
@@ -94,7 +95,8 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 	})
 	dialled := len(model.Ledger().Calls())
 	began, worked := time.Now(), processorTime(t)
-	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id), &endlessFile{rows: rows})
+	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+importsOf(id),
+		&endlessFile{rows: rows})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func (w *world) upload(id engine.CampaignID, file string) answer {
 	client.Timeout = 3 * patience
 	slow := *w
 	slow.client = &client
-	return slow.send("POST", importsOf(id)+"?filename=autumn.csv", file, "Authorization", "Bearer "+w.admin, "Content-Type", "text/csv")
+	return slow.send("POST", importsOf(id)+"?filename=autumn.csv", file, "Authorization", "Bearer "+w.admin,
+		"Content-Type", "text/csv")
 }
 
 func (w *world) imports(id engine.CampaignID) []campaign.Import {
@@ -74,7 +75,8 @@ func (w *world) slowUpload(id engine.CampaignID) *slowUpload {
 		w.t.Fatal(err)
 	}
 	s := &slowUpload{w.t, c}
-	s.write("POST " + importsOf(id) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.admin + "\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n")
+	s.write("POST " + importsOf(id) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.admin +
+		"\r\nContent-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n")
 	return s
 }
 
@@ -141,12 +143,14 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 	first, there := contactFile(15)
 	var imp campaign.Import
 	w.upload(id, first).expect(201).into(&imp)
-	if imp.Added != 15 || imp.State != campaign.ImportActive || imp.Filename != "autumn.csv" || imp.CreatedBy.Name != FirstAdminEmail {
+	if imp.Added != 15 || imp.State != campaign.ImportActive || imp.Filename != "autumn.csv" ||
+		imp.CreatedBy.Name != FirstAdminEmail {
 		t.Errorf("into a draft: %+v", imp)
 	}
 	file, numbers := contactFile(30)
 	w.exclude(id, numbers[3])
-	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id, "match": map[string]any{"account": numbers[7][1:]}}).expect(200)
+	w.crm("POST", "/api/v1/contacts/exclude", map[string]any{"campaign_id": id,
+		"match": map[string]any{"account": numbers[7][1:]}}).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "it dials", func() bool { return len(model.Ledger().Calls()) > 2 })
 	file += there[0] + ",twice,x\nno number,Ada,x\n" + numbers[5] + ",twice,y\n"
@@ -177,7 +181,8 @@ func TestAFileIsImportedWhileItsCampaignDials(t *testing.T) {
 	for _, r := range rejected.Rows {
 		lines = append(lines, fmt.Sprintf("%d %s", r.Line, r.Reason))
 	}
-	if want := []string{"5 excluded", "9 excluded", "32 duplicate", "33 invalid_number", "34 duplicate"}; !slices.Equal(lines, want) || rejected.Total != 5 {
+	if want := []string{"5 excluded", "9 excluded", "32 duplicate", "33 invalid_number",
+		"34 duplicate"}; !slices.Equal(lines, want) || rejected.Total != 5 {
 		t.Errorf("rejected %v, want %v", lines, want)
 	}
 	if list := w.imports(id); len(list) != 2 || list[0].ID != imp.ID {
@@ -223,12 +228,14 @@ func (w *world) sameLedgers(model *carrier.Carrier, id engine.CampaignID, want i
 		legs += len(attempts[i].Legs)
 	}
 	if calls := len(model.Ledger().Calls()); len(rows) != want || calls != want || len(attempts) != want || legs != want {
-		w.t.Fatalf("%d rows, %d calls at the carrier, %d attempts and %d legs in the database, want %d of each", len(rows), calls, len(attempts), legs, want)
+		w.t.Fatalf("%d rows, %d calls at the carrier, %d attempts and %d legs in the database, want %d of each", len(rows),
+			calls, len(attempts), legs, want)
 	}
 	last := ""
 	for _, r := range rows {
 		call, ok := model.Ledger().Call(string(engine.AttemptID(r["attempt_id"]).Leg(1)))
-		if !ok || call.Number != engine.PhoneNumber(r["phone_number"]) || r["outcome"] != "completed" || r["disposition"] != "interested" ||
+		if !ok || call.Number != engine.PhoneNumber(r["phone_number"]) || r["outcome"] != "completed" ||
+			r["disposition"] != "interested" ||
 			r["from_number"] != ourNumber || r["variables.first_name"] != "Ada" || r["attempt_number"] != "1" {
 			w.t.Errorf("row %v, at the carrier %+v", r, call)
 		}
@@ -253,7 +260,8 @@ func TestExclusionsAndTriggersMeetAnImport(t *testing.T) {
 		defer close(answered) // even without a response in time
 		answered <- w.upload(id, file)
 	}()
-	eventually(t, "the file comes in", func() bool { return w.rows("imports") > 0 }) // its rows are gone again when it is active
+	eventually(t, "the file comes in",
+		func() bool { return w.rows("imports") > 0 }) // its rows are gone again when it is active
 
 	var all sync.WaitGroup
 	var mu sync.Mutex

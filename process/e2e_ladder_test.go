@@ -53,7 +53,8 @@ func TestATrunkTestExplainsEveryStep(t *testing.T) {
 	run := func(trunk string) (said, failed string) {
 		t.Helper()
 		number := newNumber()
-		cmd := program(t, "", "trunk", "test", trunk, number, "--api="+w.p.URL(), "--talk=300ms", "--timeout="+patience.String())
+		cmd := program(t, "", "trunk", "test", trunk, number, "--api="+w.p.URL(), "--talk=300ms",
+			"--timeout="+patience.String())
 		cmd.Env = append(cmd.Env, "DIALLER_PASSWORD="+w.hidden[0])
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -66,8 +67,8 @@ func TestATrunkTestExplainsEveryStep(t *testing.T) {
 		return stdout.String(), stderr.String()
 	}
 	out, failed := run("model")
-	for _, want := range []string{"-> INVITE (SDP)", "We ask the carrier to ring the number.", "The phone rings.", "The call was answered.",
-		"the bot is connected", "We hung up.", "Answered: the trunk carries calls."} {
+	for _, want := range []string{"-> INVITE (SDP)", "We ask the carrier to ring the number.", "The phone rings.",
+		"The call was answered.", "the bot is connected", "We hung up.", "Answered: the trunk carries calls."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not said", want)
 		}
@@ -75,7 +76,8 @@ func TestATrunkTestExplainsEveryStep(t *testing.T) {
 	if failed != "" || len(model.Ledger().Calls()) != 1 {
 		t.Errorf("%s, %d INVITEs\n%s", failed, len(model.Ledger().Calls()), out)
 	}
-	if out, failed := run("other"); !strings.Contains(failed, "the call was not answered") || !strings.Contains(out, "outcome invalid_number") || len(model.Ledger().Calls()) != 1 {
+	if out, failed := run("other"); !strings.Contains(failed, "the call was not answered") ||
+		!strings.Contains(out, "outcome invalid_number") || len(model.Ledger().Calls()) != 1 {
 		t.Errorf("%s\n%s", failed, out)
 	}
 	if _, failed := run("none"); !strings.Contains(failed, "trunk_not_found") {

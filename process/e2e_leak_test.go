@@ -19,14 +19,16 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 	}
 	exactly(t)
 	// Timer B is 1.3 s, and a leg answers retransmissions for the same time.
-	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}, dialoutRing: 2 * time.Second}, 200*time.Millisecond)
+	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}, dialoutRing: 2 * time.Second},
+		200*time.Millisecond)
 	short := draw.Exactly(50 * time.Millisecond)
 	kinds := []carrier.Behaviour{
-		person(50 * time.Millisecond), {Kind: carrier.Human, Ring: short, Talk: short}, {Kind: carrier.Human, Ring: short, Forks: 1},
+		person(50 * time.Millisecond), {Kind: carrier.Human, Ring: short, Talk: short}, {Kind: carrier.Human, Ring: short,
+			Forks: 1},
 		{Kind: carrier.Human, Ring: short, Reliable: true}, {Kind: carrier.Human, Progress: carrier.EarlyMedia, Ring: short},
 		{Kind: carrier.Human, Ring: short, Hold: short}, {Kind: carrier.Machine, Ring: short}, {Kind: carrier.NoAnswer},
-		{Kind: carrier.NoAnswer, CancelRace: true}, {Kind: carrier.Silent}, carrier.Busy(), carrier.Refusal(404, "", 0), carrier.Refusal(503, "", 0),
-		carrier.Refusal(488, "", 0), carrier.Refusal(603, "", 0),
+		{Kind: carrier.NoAnswer, CancelRace: true}, {Kind: carrier.Silent}, carrier.Busy(), carrier.Refusal(404, "", 0),
+		carrier.Refusal(503, "", 0), carrier.Refusal(488, "", 0), carrier.Refusal(603, "", 0),
 	}
 	script := map[engine.PhoneNumber][]carrier.Behaviour{}
 	var numbers []string
@@ -38,7 +40,8 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 		}
 	}
 	w.carrier(carrier.Config{Script: script})
-	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 200, "endpoints": []string{w.bot.URL()}}).expect(200)
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 200,
+		"endpoints": []string{w.bot.URL()}}).expect(200)
 	play := func(numbers []string) {
 		t.Helper()
 		for _, n := range numbers {
@@ -65,7 +68,8 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 	// First uses of maps and the like take 1.3 KiB a call; recent garbage may still be held.
 	var left int64
 	defer func() { t.Logf("%d bytes a call are left", left/int64(4*len(kinds))) }()
-	eventually(t, "the memory is as before", func() bool { left = ours() - held; return left <= leakBytes*int64(4*len(kinds)) })
+	eventually(t, "the memory is as before",
+		func() bool { left = ours() - held; return left <= leakBytes*int64(4*len(kinds)) })
 }
 
 // leakBytes is how much heap a call may leave behind.
@@ -103,7 +107,8 @@ func mine(stack []uintptr) bool {
 	frames, found := runtime.CallersFrames(stack), false
 	for {
 		f, more := frames.Next()
-		if strings.HasPrefix(f.Function, "dialler/bench/") || strings.HasPrefix(f.Function, "dialler.Test") || strings.HasSuffix(f.File, "_test.go") {
+		if strings.HasPrefix(f.Function, "dialler/bench/") || strings.HasPrefix(f.Function, "dialler.Test") ||
+			strings.HasSuffix(f.File, "_test.go") {
 			return false
 		}
 		found = found || strings.HasPrefix(f.Function, "dialler/")

@@ -66,7 +66,8 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 		n := newNumber()
 		numbers = append(numbers, n)
 		if i >= 3 { // these succeed on the second call only
-			script[engine.PhoneNumber(n)] = []carrier.Behaviour{{Kind: carrier.Refuse, Code: 603}, person(100 * time.Millisecond)}
+			script[engine.PhoneNumber(n)] = []carrier.Behaviour{{Kind: carrier.Refuse, Code: 603},
+				person(100 * time.Millisecond)}
 		}
 	}
 	model := w.carrier(carrier.Config{Script: script, Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
@@ -92,22 +93,26 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 		t.Errorf("an old version: %s", stale)
 	}
 	w.act(id, "start").expect(200)
-	if r := w.operator("PATCH", path, map[string]any{"version": 2, "concurrency": 5}).expect(409); r.code() != "illegal_state" {
+	if r := w.operator("PATCH", path, map[string]any{"version": 2,
+		"concurrency": 5}).expect(409); r.code() != "illegal_state" {
 		t.Errorf("while running: %s", r)
 	}
 	eventually(t, "run 1 completes", func() bool { return w.detail(id).Status == "completed" })
 	one := w.lifecycle(id)
-	if one.Counters.Connected != 3 || one.Counters.Failed != 3 || one.Counters.Excluded != 1 || one.Settings.Name != "Spring 2" {
+	if one.Counters.Connected != 3 || one.Counters.Failed != 3 || one.Counters.Excluded != 1 ||
+		one.Settings.Name != "Spring 2" {
 		t.Fatalf("run 1: %+v", one)
 	}
 
 	// Restart for the unreached, edited before it starts; cancelled once.
 	w.operator("POST", path+"/restart", map[string]any{"only_unreached": true}).expect(200)
 	p := w.lifecycle(id)
-	if p.Status != "draft" || p.Run != 2 || p.Counters.Pending != 3 || p.Prepared == nil || p.Prepared.Run != 2 || !p.Prepared.OnlyUnreached || p.Prepared.By.Name != FirstAdminEmail {
+	if p.Status != "draft" || p.Run != 2 || p.Counters.Pending != 3 || p.Prepared == nil || p.Prepared.Run != 2 ||
+		!p.Prepared.OnlyUnreached || p.Prepared.By.Name != FirstAdminEmail {
 		t.Errorf("prepared: %+v", p)
 	}
-	if r := w.operator("PATCH", path, map[string]any{"version": p.Version, "name": "x"}).expect(409); r.code() != "field_locked" {
+	if r := w.operator("PATCH", path, map[string]any{"version": p.Version,
+		"name": "x"}).expect(409); r.code() != "field_locked" {
 		t.Errorf("the name once run: %s", r)
 	}
 	if r := w.operator("DELETE", path, nil).expect(409); r.code() != "campaign_was_run" {
@@ -115,7 +120,8 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 	}
 	w.operator("PATCH", path, map[string]any{"version": p.Version, "max_attempts": 4}).expect(200)
 	w.act(id, "cancel-restart").expect(200)
-	if c := w.lifecycle(id); c.Status != "completed" || c.Run != 1 || c.Settings.MaxAttempts != 1 || c.Counters != one.Counters || c.Prepared != nil {
+	if c := w.lifecycle(id); c.Status != "completed" || c.Run != 1 || c.Settings.MaxAttempts != 1 ||
+		c.Counters != one.Counters || c.Prepared != nil {
 		t.Errorf("cancelled: %+v, was %+v", c, one)
 	}
 	w.operator("POST", path+"/restart", map[string]any{"only_unreached": true}).expect(200)
@@ -130,7 +136,8 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 	r := w.operator("POST", path+"/clone", nil).expect(201)
 	var copied lifecycle
 	r.into(&copied)
-	if r.header.Get("Location") != "/api/v1/campaigns/"+string(copied.ID) || copied.Status != "draft" || copied.Settings.Name != "Spring 2 (copy)" ||
+	if r.header.Get("Location") != "/api/v1/campaigns/"+string(copied.ID) || copied.Status != "draft" ||
+		copied.Settings.Name != "Spring 2 (copy)" ||
 		copied.Counters.Pending != 6 || copied.Counters.Excluded != 1 || copied.Run != 1 {
 		t.Errorf("the copy: %s", r)
 	}
@@ -152,14 +159,16 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 		t.Errorf("the log shows%s", actions)
 	}
 	all, actions := w.activity(id, "?all=true")
-	if want := " clone complete start restart cancel_restart edit restart complete start edit add_contacts add_contacts create"; actions != want {
+	if want := " clone complete start restart cancel_restart edit restart complete start edit add_contacts " +
+		"add_contacts create"; actions != want {
 		t.Errorf("the whole log is%s, want%s", actions, want)
 	}
 	if all[0].Other != string(copied.ID) || all[0].Who.Name != FirstAdminEmail || all[0].Who.From != "127.0.0.1" {
 		t.Errorf("the clone in the log: %+v", all[0])
 	}
 	edits, _ := w.activity(id, "?kinds=edit")
-	if len(edits) != 2 || len(edits[1].Changes) != 2 || edits[1].Changes[0].Field != "concurrency" || edits[1].Changes[0].To != 2.0 ||
+	if len(edits) != 2 || len(edits[1].Changes) != 2 || edits[1].Changes[0].Field != "concurrency" ||
+		edits[1].Changes[0].To != 2.0 ||
 		edits[1].Changes[1].From != "Spring" {
 		t.Errorf("edits in the log: %+v", edits)
 	}
@@ -184,7 +193,8 @@ func TestACampaignIsEditedClonedAndRestartedAndItsHistoryTellsIt(t *testing.T) {
 		t.Fatalf("runs %+v", history)
 	}
 	second, first := history.Runs[0], history.Runs[1]
-	if first.Run != 1 || first.Status != "completed" || first.Reason == "" || first.Counters.Attempts != 6 || first.Counters.Connected != 3 || first.Counters.Failed != 3 ||
+	if first.Run != 1 || first.Status != "completed" || first.Reason == "" || first.Counters.Attempts != 6 ||
+		first.Counters.Connected != 3 || first.Counters.Failed != 3 ||
 		first.StartedBy.Name != FirstAdminEmail || first.EndedBy.Name != "system" || first.OnlyUnreached {
 		t.Errorf("run 1: %+v", first)
 	}

@@ -218,7 +218,8 @@ func TestACampaignIsSteeredFromABrowserAndFollowedLive(t *testing.T) {
 	b.post(path + "/start").expect(200)
 	finished := func() bool {
 		m := one.has.(map[string]any)
-		return one.status() == "completed" && m["draining"] == false && m["counters"].(map[string]any)["completed"] == float64(contacts)
+		return one.status() == "completed" && m["draining"] == false &&
+			m["counters"].(map[string]any)["completed"] == float64(contacts)
 	}
 	statuses := map[string]bool{}
 	for !finished() && one.next() {
@@ -274,7 +275,8 @@ func TestACampaignIsSteeredFromABrowserAndFollowedLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.p.store.Accounts.UpdateUser(context.Background(), user.ID, func(u *engine.User) { u.Active = false }, engine.System); err != nil {
+	if _, err := w.p.store.Accounts.UpdateUser(context.Background(), user.ID, func(u *engine.User) { u.Active = false },
+		engine.System); err != nil {
 		t.Fatal(err)
 	}
 	for stream.next() {
@@ -291,7 +293,8 @@ func TestBehindHTTPSTheCookieIsSecure(t *testing.T) {
 	login := func(email string) string {
 		t.Helper()
 		w.browser(email, "viewer")
-		return w.send("POST", "/api/v1/session", map[string]any{"email": email, "password": browserPassword}).expect(200).header.Get("Set-Cookie")
+		return w.send("POST", "/api/v1/session", map[string]any{"email": email,
+			"password": browserPassword}).expect(200).header.Get("Set-Cookie")
 	}
 	if c := login("ada@example.org"); strings.Contains(c, "Secure") {
 		t.Errorf("over plain HTTP a browser would drop it: %d bytes", len(c))
@@ -310,7 +313,8 @@ func TestTheListCountsCampaignsAtRestOnce(t *testing.T) {
 	var ids []engine.CampaignID
 	for range 3 {
 		id := w.campaign(nil)
-		w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
+		w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+			map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
 		ids = append(ids, id)
 	}
 	w.restart() // none of their actors is up
@@ -340,7 +344,8 @@ func TestTheListCountsCampaignsAtRestOnce(t *testing.T) {
 	w.exec("UPDATE campaigns SET seq = seq + 1 WHERE id = '" + string(ids[2]) + "'")
 	f(0, 1, 1)
 	// A campaign whose actors are up is asked itself.
-	w.operator("POST", "/api/v1/campaigns/"+string(ids[0])+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(ids[0])+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
 	f(0, 1, 2)
 	// A deleted campaign leaves the list.
 	w.operator("DELETE", "/api/v1/campaigns/"+string(ids[1]), nil).expect(204)

@@ -41,8 +41,10 @@ func hasItsOwnNetwork(t *testing.T) (done bool) {
 		fmt.Println(mark)
 		return false
 	}
-	if out, err := unshared("sh", "-c", "ip link set lo up && ip link add here type veth peer name there && unshare -n true").CombinedOutput(); err != nil {
-		t.Skipf("no networks of the test's own can be made; it needs unshare and ip, and root or unprivileged namespaces: %v %s", err, out)
+	if out, err := unshared("sh", "-c", "ip link set lo up && ip link add here type veth peer name there && unshare -n "+
+		"true").CombinedOutput(); err != nil {
+		t.Skipf("no networks of the test's own can be made; it needs unshare and ip, and root or unprivileged namespaces: "+
+			"%v %s", err, out)
 	}
 	cmd := unshared(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m", "-test.v")
 	cmd.Env = append(os.Environ(), inNamespace+"="+storetest.URL(t))
@@ -79,8 +81,10 @@ func botElsewhere(t *testing.T, cfg bot.Config) (socket string) {
 	if err := os.WriteFile(file, spec, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := "read wired && ip addr add " + botsAddress + "/24 dev there && ip link set there up && ip link set lo up && exec \"$@\""
-	cmd := exec.Command("unshare", "-n", "sh", "-c", script, "sh", os.Args[0], "bench", "bot", "--listen="+botsAddress+port, "--spec="+file)
+	script := "read wired && ip addr add " + botsAddress +
+		"/24 dev there && ip link set there up && ip link set lo up && exec \"$@\""
+	cmd := exec.Command("unshare", "-n", "sh", "-c", script, "sh", os.Args[0], "bench", "bot",
+		"--listen="+botsAddress+port, "--spec="+file)
 	cmd.Env = append(os.Environ(), AsProgram+"=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -123,7 +127,8 @@ func TestABotOnAnotherMachinePostsItsResultToADiallerThatListensOnAllAddresses(t
 		return
 	}
 	c := conversation(300 * time.Millisecond)
-	socket := botElsewhere(t, bot.Config{AuthToken: ourToken, AllowRemote: true, Conversations: []bot.Conversation{c}, ResultTries: 2})
+	socket := botElsewhere(t, bot.Config{AuthToken: ourToken, AllowRemote: true, Conversations: []bot.Conversation{c},
+		ResultTries: 2})
 	database := os.Getenv(inNamespace)
 	w := bringUp(t, &world{url: database, flags: Flags{DatabaseURL: database, ListenHTTP: "0.0.0.0:0"}}, tuning{}, 0)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
@@ -151,7 +156,8 @@ func TestABotOnAnotherMachinePostsItsResultToADiallerThatListensOnAllAddresses(t
 	if err != nil {
 		t.Fatal(err)
 	}
-	if log := w.log.String(); !strings.Contains(log, `"result_url":"http://`+diallersAddress+":"+u.Port()+`"`) || !strings.Contains(log, "--public-url") {
+	if log := w.log.String(); !strings.Contains(log, `"result_url":"http://`+diallersAddress+":"+u.Port()+`"`) ||
+		!strings.Contains(log, "--public-url") {
 		t.Errorf("the log does not name the address and --public-url:\n%s", w.log.without("migration"))
 	}
 }

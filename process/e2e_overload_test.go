@@ -92,7 +92,8 @@ func (f *flood) refused(code string) int {
 // triggerRequest is a trigger of an unused number.
 func (w *world) triggerRequest(id engine.CampaignID, key string) *nethttp.Request {
 	body := fmt.Sprintf(`{"campaign_id":%q,"mobile":%q}`, id, newNumber())
-	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+"/api/v1/campaigns/trigger", strings.NewReader(body))
+	req, err := nethttp.NewRequestWithContext(context.Background(), "POST", w.p.URL()+"/api/v1/campaigns/trigger",
+		strings.NewReader(body))
 	if err != nil {
 		panic(err) // of constants
 	}
@@ -156,11 +157,13 @@ func TestAFloodOfTriggersIsRefusedWithoutHarm(t *testing.T) {
 	if len(f.bad) > 0 {
 		t.Errorf("%d other answers, among them %s", len(f.bad), f.bad[0])
 	}
-	if f.accepted < 6 || f.codes["overloaded"] < 200 || f.codes["rate_limited"] < 1 || f.accepted+f.codes["overloaded"]+f.codes["rate_limited"] != 64*each {
+	if f.accepted < 6 || f.codes["overloaded"] < 200 || f.codes["rate_limited"] < 1 ||
+		f.accepted+f.codes["overloaded"]+f.codes["rate_limited"] != 64*each {
 		t.Errorf("%d accepted, refused %v", f.accepted, f.codes)
 	}
 	// Accepted contacts are there, refused ones are not.
-	if n := w.detail(flooded).Counters.Total; n != f.accepted || w.rows(fmt.Sprintf("contacts WHERE campaign_id = '%s'", flooded)) != n {
+	if n := w.detail(flooded).Counters.Total; n != f.accepted ||
+		w.rows(fmt.Sprintf("contacts WHERE campaign_id = '%s'", flooded)) != n {
 		t.Errorf("%d contacts of %d accepted triggers", n, f.accepted)
 	}
 	if n := w.labelled("dialler_http_overloaded_total", "intake", "calls"); n != float64(f.codes["overloaded"]) {
@@ -236,7 +239,8 @@ func TestSlowAndManyClientsHarmNobody(t *testing.T) {
 	for range 3 {
 		w.dialSmall("GET /api/v1/live HTTP/1.1\r\nHost: x\r\nCookie: " + b.cookie + "\r\n\r\n")
 	}
-	eventually(t, "the streams that nobody reads are dropped", func() bool { return w.metric("dialler_http_streams_dropped_total") == 3 })
+	eventually(t, "the streams that nobody reads are dropped",
+		func() bool { return w.metric("dialler_http_streams_dropped_total") == 3 })
 	if !good.next() { // the snapshot
 		t.Fatal("the other stream has ended")
 	}

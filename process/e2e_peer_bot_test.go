@@ -74,12 +74,14 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 		if r.code() != "bot_unavailable" || r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), why) {
 			t.Errorf("%s: a dialout is answered %s", why, r)
 		}
-		if b := w.shownBot(ourBot); b.Status.Health != "down" || b.Status.Held != 0 || len(b.Status.Endpoints) != 1 || !strings.Contains(b.Status.Endpoints[0].Reason, why) {
+		if b := w.shownBot(ourBot); b.Status.Health != "down" || b.Status.Held != 0 || len(b.Status.Endpoints) != 1 ||
+			!strings.Contains(b.Status.Endpoints[0].Reason, why) {
 			t.Errorf("%s: the bot is shown as %+v", why, b.Status)
 		}
 		eventually(t, why+": the campaign says why", func() bool {
 			l := w.detail(id).Live
-			return l != nil && l.Constraint == engine.ConstraintSeats && strings.Contains(l.Explanation, "takes no calls since") && strings.Contains(l.Explanation, why)
+			return l != nil && l.Constraint == engine.ConstraintSeats &&
+				strings.Contains(l.Explanation, "takes no calls since") && strings.Contains(l.Explanation, why)
 		})
 		if n := w.metric("dialler_bots_down"); n != 1 {
 			t.Errorf("%s: %v bots are down", why, n)
@@ -93,13 +95,15 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 		t.Fatalf("%d calls were placed", n)
 	}
 	// The bot is restarted at the same address.
-	again, err := bot.Start(bot.Config{Listen: closed, Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
+	again, err := bot.Start(bot.Config{Listen: closed,
+		Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = again.Close() })
 	eventually(t, "the contact is called and served", func() bool { return w.contact(id, to).Status == "completed" })
-	if b := w.shownBot(ourBot); b.Status.Health != "up" || w.metric("dialler_bots_down") != 0 || w.metric("dialler_abandoned_total") != 0 {
+	if b := w.shownBot(ourBot); b.Status.Health != "up" || w.metric("dialler_bots_down") != 0 ||
+		w.metric("dialler_abandoned_total") != 0 {
 		t.Errorf("afterwards %+v", b.Status)
 	}
 	if s := again.Summary(); s.Probes == 0 || s.Sessions != 1 || len(s.Violations) > 0 {
@@ -118,14 +122,17 @@ func TestABotThatIsTooSlowMakesAnAbandonWithTheMessage(t *testing.T) {
 	w := newWorld(t, tuning{}, time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
 	id := w.dialout(newNumber())
-	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(5 * time.Second)}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(5 * time.Second)},
+		Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
 	c := w.ended(id, engine.OutcomeAbandoned)
-	if a := w.stored(id); a.Cause != engine.AbandonLateConnect && a.Cause != engine.AbandonCapacityLoss || a.AnsweredAt == nil || a.ServedAt != nil || c.State != "ended" {
+	if a := w.stored(id); a.Cause != engine.AbandonLateConnect && a.Cause != engine.AbandonCapacityLoss ||
+		a.AnsweredAt == nil || a.ServedAt != nil || c.State != "ended" {
 		t.Errorf("cause %s, shown as %+v", a.Cause, c)
 	}
-	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 || m != 1 {
+	if n, m := w.metric("dialler_abandoned_total"), w.labelled("dialler_outcomes_total", "outcome", "abandoned"); n != 1 ||
+		m != 1 {
 		t.Errorf("%v and %v abandoned", n, m)
 	}
 	if row := w.over(model, id); row.ByeBy != carrier.Caller || row.RTP.AudioAt.IsZero() {
@@ -140,10 +147,12 @@ func TestABotThatBreaksInTheConversationEndsItsCallAndNoOther(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	dies, floods, sibling := engine.PhoneNumber(newNumber()), engine.PhoneNumber(newNumber()), newNumber()
 	// One dies silently, one sends nonsense and minutes of speech at once.
-	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(0)}, Script: map[engine.PhoneNumber][]bot.Conversation{
-		dies:   {{Die: draw.Exactly(300 * time.Millisecond), Result: &bot.Result{None: true}}},
-		floods: {{Noise: 500, Burst: true, Utterance: draw.Exactly(2 * time.Minute), Pause: draw.Exactly(time.Hour), Result: &bot.Result{Disposition: "interested"}}},
-	}}); err != nil {
+	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(0)},
+		Script: map[engine.PhoneNumber][]bot.Conversation{
+			dies: {{Die: draw.Exactly(300 * time.Millisecond), Result: &bot.Result{None: true}}},
+			floods: {{Noise: 500, Burst: true, Utterance: draw.Exactly(2 * time.Minute), Pause: draw.Exactly(time.Hour),
+				Result: &bot.Result{Disposition: "interested"}}},
+		}}); err != nil {
 		t.Fatal(err)
 	}
 	other, flood := w.dialout(sibling), w.dialout(floods.E164())

@@ -43,7 +43,8 @@ func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) 
 	if r.code() != "no_capacity" || !strings.Contains(string(r.body), "trunk_health") {
 		t.Errorf("a dialout: %s", r)
 	}
-	if err := model.Configure(carrier.Config{Media: true, Profile: []carrier.Behaviour{person(20 * time.Millisecond)}}); err != nil {
+	if err := model.Configure(carrier.Config{Media: true,
+		Profile: []carrier.Behaviour{person(20 * time.Millisecond)}}); err != nil {
 		t.Fatal(err)
 	}
 	tried := len(model.Ledger().Calls()) // from now on, calls are answered
@@ -52,7 +53,8 @@ func TestATrunkThatAnswersNoInviteIsLeftAloneAndTheCampaignSaysSo(t *testing.T) 
 		t.Fatal(err)
 	}
 	w.trunk("model", host, port, nil) // an operator has acted, which ends the pause
-	eventually(t, "those who were not called are served", func() bool { return w.detail(id).Counters.Completed >= len(numbers)-tried })
+	eventually(t, "those who were not called are served",
+		func() bool { return w.detail(id).Counters.Completed >= len(numbers)-tried })
 	if d := w.detail(id); d.Counters.Abandoned != 0 || w.metric("dialler_trunks_down") != 0 {
 		t.Errorf("%v trunks are down, %+v", w.metric("dialler_trunks_down"), d.Counters)
 	}
@@ -119,14 +121,16 @@ func TestATrunkThatAnswersGarbageIsAsGoodAsSilentAndStopsNobodyElse(t *testing.T
 	var alive atomic.Bool
 	at := garbler(t, &alive)
 	w.trunk("garbled", "127.0.0.1", at.Port, map[string]any{"priority": 0})
-	eventually(t, "its keepalive has found it down", func() bool { return w.shownTrunk("garbled").Status.Health == "down" })
+	eventually(t, "its keepalive has found it down",
+		func() bool { return w.shownTrunk("garbled").Status.Health == "down" })
 	// Without a keepalive that detects it, a call shows it.
 	host, port, err := splitHostPort(model.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.trunk("model", host, port, map[string]any{"active": false})
-	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}); r.status != 503 || r.code() != "no_capacity" || r.header.Get("Retry-After") == "" {
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot,
+		"to_number": newNumber()}); r.status != 503 || r.code() != "no_capacity" || r.header.Get("Retry-After") == "" {
 		t.Errorf("a dialout with a trunk that is down and one that is switched off: %s", r)
 	}
 	if n := w.metric("dialler_trunks_down"); n != 1 { // an inactive trunk does not count
@@ -158,16 +162,19 @@ func TestACallWhoseAudioStopsIsEndedEvenIfTheTrunkAnswersNothingMore(t *testing.
 	t.Parallel()
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 40 * time.Millisecond}, rtpTimeout: 3 * time.Second}, 0)
 	mute, deaf := engine.PhoneNumber(newNumber()), engine.PhoneNumber(newNumber())
-	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}, Script: map[engine.PhoneNumber][]carrier.Behaviour{
-		mute: {{Kind: carrier.Human, Mute: true}},
-		deaf: {{Kind: carrier.Human, Deaf: true, Chatter: draw.Exactly(50 * time.Millisecond)}},
-	}})
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)},
+		Script: map[engine.PhoneNumber][]carrier.Behaviour{
+			mute: {{Kind: carrier.Human, Mute: true}},
+			deaf: {{Kind: carrier.Human, Deaf: true, Chatter: draw.Exactly(50 * time.Millisecond)}},
+		}})
 	id, oneWay := w.dialout(mute.E164()), w.dialout(deaf.E164())
 	eventually(t, "it talks", func() bool { return w.call(id).State == "connected" && w.call(oneWay).State == "connected" })
-	if c := w.ended(id, engine.OutcomeMediaError); c.HungUpBy != "system" || w.labelled("dialler_outcomes_total", "outcome", "media_error") != 1 {
+	if c := w.ended(id, engine.OutcomeMediaError); c.HungUpBy != "system" ||
+		w.labelled("dialler_outcomes_total", "outcome", "media_error") != 1 {
 		t.Errorf("shown as %+v", c)
 	}
-	if a := w.stored(id); a.HungUpBy != engine.PartySystem || !a.Consumed || a.Quality == nil || a.Quality.PacketsReceived != 0 {
+	if a := w.stored(id); a.HungUpBy != engine.PartySystem || !a.Consumed || a.Quality == nil ||
+		a.Quality.PacketsReceived != 0 {
 		t.Errorf("nothing was heard of the callee: %s %+v", a.HungUpBy, a.Quality)
 	}
 	eventually(t, "the callee is hung up", func() bool {
@@ -184,7 +191,8 @@ func TestACallWhoseAudioStopsIsEndedEvenIfTheTrunkAnswersNothingMore(t *testing.
 	}
 	w.trunk("model", host, port, map[string]any{"media": map[string]any{"dtx": true}})
 	quiet := newNumber()
-	if err := model.Configure(carrier.Config{Media: true, Profile: []carrier.Behaviour{{Kind: carrier.Human, Mute: true}}}); err != nil {
+	if err := model.Configure(carrier.Config{Media: true,
+		Profile: []carrier.Behaviour{{Kind: carrier.Human, Mute: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	exempt := w.dialout(quiet)

@@ -187,7 +187,8 @@ func TestServeComesUpTakesKeysOfTheCommandLineAndEndsOnSIGTERM(t *testing.T) {
 		t.Fatalf("key create printed %q: %v", out, err)
 	}
 	for given, want := range map[string]int{key: 404, "vx_" + strings.Repeat("a", 32): 401} {
-		if got := status(t, client, "GET", r.api+"/api/v1/calls/CA"+strings.Repeat("0", 32), "X-API-Key", given); got != want {
+		if got := status(t, client, "GET", r.api+"/api/v1/calls/CA"+strings.Repeat("0", 32), "X-API-Key",
+			given); got != want {
 			t.Errorf("a call with a key of the command line, or another: %d, want %d", got, want)
 		}
 	}
@@ -247,7 +248,8 @@ func TestAStartThatCannotSucceedSaysWhyInOneLine(t *testing.T) {
 				said++
 			}
 		}
-		if !strings.HasPrefix(last, "dialler: ") || said != 1 || !strings.Contains(last, want) || len(last) > 400 || stdout.Len() > 0 {
+		if !strings.HasPrefix(last, "dialler: ") || said != 1 || !strings.Contains(last, want) || len(last) > 400 ||
+			stdout.Len() > 0 {
 			t.Errorf("%v said:\n%s%s\nwant one line with %q", args, &stdout, &stderr, want)
 		}
 		for _, never := range []string{"panic", "goroutine", "hunter2"} {
@@ -289,7 +291,8 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func() int {
-		return status(t, client, "GET", r.api+"/api/v1/calls/CA"+strings.Repeat("0", 32), "X-API-Key", strings.TrimSpace(string(out)))
+		return status(t, client, "GET", r.api+"/api/v1/calls/CA"+strings.Repeat("0", 32), "X-API-Key",
+			strings.TrimSpace(string(out)))
 	}
 	if first, second := call(), call(); first != 404 || second != 429 {
 		t.Errorf("the file's key rate: %d, then %d; want 404, then 429", first, second)
@@ -307,8 +310,10 @@ func TestSettingsComeFromFlagsThenTheEnvironmentThenTheFile(t *testing.T) {
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, cps_cap: 0}\n", "trunks[0] (a): cps_cap: ")
 	hangUp("trunks:\n  - {id: a, host: 192.0.2.1, active: false}\n", `"changed":1`)
 	// Settings that may change do; those that cannot are named; an invalid file changes nothing.
-	hangUp("key-rate: 0.001\nallowed-countries: [AT]\nkeep-ladders: 7\nsip: 127.0.0.1:1\n", `"settings":["allowed-countries","keep-ladders"]`)
-	eventually(t, "what needs a restart is named", func() bool { return strings.Contains(r.log(), `"settings":["key-rate"]`) }) // the file before had none
+	hangUp("key-rate: 0.001\nallowed-countries: [AT]\nkeep-ladders: 7\nsip: 127.0.0.1:1\n",
+		`"settings":["allowed-countries","keep-ladders"]`)
+	eventually(t, "what needs a restart is named",
+		func() bool { return strings.Contains(r.log(), `"settings":["key-rate"]`) }) // the file before had none
 	hangUp("allowed-countries: [XX]\nkeep-ladders: 8\n", "--allowed-countries")
 	hangUp("no-such-setting: 1\n", "no-such-setting")
 	client.CloseIdleConnections()
@@ -327,7 +332,8 @@ func TestTheSandboxPrintsOneJSONDocumentAndItsLedgersAgree(t *testing.T) {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := program(t, "", "sandbox", "--exit", "--json", "--contacts=20", "--seats=8", "--listen-http=127.0.0.1:0", "--data-dir="+folder)
+	cmd := program(t, "", "sandbox", "--exit", "--json", "--contacts=20", "--seats=8", "--listen-http=127.0.0.1:0",
+		"--data-dir="+folder)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -353,7 +359,8 @@ func TestTheSandboxPrintsOneJSONDocumentAndItsLedgersAgree(t *testing.T) {
 		t.Errorf("after the document came %q", rest)
 	}
 	if len(sum.Failures) > 0 || sum.State != "completed" || sum.Counters.Total != 20 || sum.CallIDsAtCarrier < 20 ||
-		sum.LegsInDatabase != sum.CallIDsAtCarrier || sum.LegsInMetrics != sum.CallIDsAtCarrier || sum.LeasesHeld+sum.Overlaps+sum.Duplicates+sum.Violations > 0 {
+		sum.LegsInDatabase != sum.CallIDsAtCarrier || sum.LegsInMetrics != sum.CallIDsAtCarrier ||
+		sum.LeasesHeld+sum.Overlaps+sum.Duplicates+sum.Violations > 0 {
 		t.Errorf("%+v", sum)
 	}
 	if m := regexp.MustCompile(`\+49151[0-9]{4,}`).FindString(stderr.String()); m != "" {

@@ -39,7 +39,8 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 			var contact struct {
 				Trail []struct{ Recording *recorded } `json:"attempt_trail"`
 			}
-			w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts/"+url.PathEscape(string(c.ID)), nil).expect(200).into(&contact)
+			w.operator("GET", "/api/v1/campaigns/"+string(id)+"/contacts/"+url.PathEscape(string(c.ID)),
+				nil).expect(200).into(&contact)
 			for _, a := range contact.Trail {
 				if a.Recording == nil {
 					t.Fatal("an attempt names no recording")
@@ -60,7 +61,8 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 	for _, r := range list {
 		b := w.crm("GET", r.URL, nil).expect(200).body
 		size += len(b)
-		if len(b) != r.Bytes || r.Incomplete || r.DurationS < 1 || int(binary.LittleEndian.Uint32(b[54:])) != len(b)-58 || string(b[8:12]) != "WAVE" {
+		if len(b) != r.Bytes || r.Incomplete || r.DurationS < 1 || int(binary.LittleEndian.Uint32(b[54:])) != len(b)-58 ||
+			string(b[8:12]) != "WAVE" {
 			t.Fatalf("%d bytes of %+v", len(b), r)
 		}
 		var sides [2][]byte

@@ -25,7 +25,8 @@ func settings(change map[string]any) map[string]any {
 // closedWindow is a calling window that opens in two hours, for one hour.
 func closedWindow() map[string]any {
 	now := time.Now().UTC()
-	return map[string]any{"zone": "UTC", "start": now.Add(2 * time.Hour).Format("15:04"), "end": now.Add(3 * time.Hour).Format("15:04")}
+	return map[string]any{"zone": "UTC", "start": now.Add(2 * time.Hour).Format("15:04"),
+		"end": now.Add(3 * time.Hour).Format("15:04")}
 }
 
 // campaign makes a draft campaign.
@@ -60,7 +61,8 @@ func (w *world) running(change map[string]any) engine.CampaignID {
 func (w *world) census() string {
 	w.t.Helper()
 	var b strings.Builder
-	for _, table := range []string{"campaigns", "contacts", "attempts", "legs", "number_holds", "exclusions", "suppressions", "idempotency", "events"} {
+	for _, table := range []string{"campaigns", "contacts", "attempts", "legs", "number_holds", "exclusions",
+		"suppressions", "idempotency", "events"} {
 		fmt.Fprintf(&b, "%s %d, ", table, w.rows(table))
 	}
 	return b.String()
@@ -73,10 +75,13 @@ func TestARefusedRequestSaysWhyAndWritesNothing(t *testing.T) {
 	draft := w.campaign(nil)
 	live := w.running(nil)
 	single := w.campaign(map[string]any{"single_day": true, "window": closedWindow()})
-	w.operator("POST", "/api/v1/campaigns/"+string(single)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(single)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": newNumber()}}}).expect(200)
 	w.act(single, "start").expect(200)
-	w.operator("PUT", "/api/v1/bots/asleep", map[string]any{"name": "Asleep", "active": false, "endpoints": []string{w.bot.URL()}}).expect(201)
-	w.operator("PUT", "/api/v1/bots/curious", map[string]any{"name": "Curious", "endpoints": []string{w.bot.URL()}, "required_variables": []string{"account"}}).expect(201)
+	w.operator("PUT", "/api/v1/bots/asleep", map[string]any{"name": "Asleep", "active": false,
+		"endpoints": []string{w.bot.URL()}}).expect(201)
+	w.operator("PUT", "/api/v1/bots/curious", map[string]any{"name": "Curious", "endpoints": []string{w.bot.URL()},
+		"required_variables": []string{"account"}}).expect(201)
 	expired := w.newKey(map[string]any{"expires_at": time.Now().Add(-time.Minute).Format(time.RFC3339)})
 	inactive := w.newKey(map[string]any{"is_active": false})
 	narrow := w.newKey(map[string]any{"scopes": []string{"read"}})

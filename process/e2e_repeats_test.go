@@ -48,12 +48,14 @@ func TestARepeatedRequestIsAnsweredFromTheDatabaseAlsoAfterARestart(t *testing.T
 		for i, q := range requests {
 			for _, k := range []string{key(i), `"` + key(i) + `"`} { // bare or quoted
 				r := w.crm("POST", q.path, q.body, "Idempotency-Key", k)
-				if r.status != q.status || string(r.body) != string(first[i].body) || r.header.Get("Idempotent-Replayed") != "true" ||
+				if r.status != q.status || string(r.body) != string(first[i].body) ||
+					r.header.Get("Idempotent-Replayed") != "true" ||
 					r.header.Get("Content-Type") != first[i].header.Get("Content-Type") {
 					t.Errorf("%s with %s again: %s %v, first %s", q.path, k, r, r.header, first[i])
 				}
 			}
-			if r := w.crm("POST", q.path, q.body+" ", "Idempotency-Key", key(i)); r.status != 422 || r.code() != "idempotency_mismatch" {
+			if r := w.crm("POST", q.path, q.body+" ", "Idempotency-Key", key(i)); r.status != 422 ||
+				r.code() != "idempotency_mismatch" {
 				t.Errorf("%s with another body: %s", q.path, r)
 			}
 		}
@@ -68,7 +70,8 @@ func TestARepeatedRequestIsAnsweredFromTheDatabaseAlsoAfterARestart(t *testing.T
 	// The key is scoped to its sender: the same key of another is a separate request.
 	other := w.newKey(nil)
 	w.send("POST", requests[2].path, requests[2].body, "X-API-Key", other, "Idempotency-Key", key(2)).expect(200)
-	if r := w.crm("POST", requests[2].path, requests[2].body, "Idempotency-Key", "tab\there"); r.status != 422 || r.code() != "idempotency_key_invalid" {
+	if r := w.crm("POST", requests[2].path, requests[2].body, "Idempotency-Key", "tab\there"); r.status != 422 ||
+		r.code() != "idempotency_key_invalid" {
 		t.Errorf("a key that is not printable: %s", r)
 	}
 	if n := len(model.Ledger().Calls()); n != 2 {
@@ -133,7 +136,8 @@ func TestTheSameContactTriggeredAtOnceIsDialledOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range replies {
 		all.Go(func() {
-			answers[i] = w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to, "metadata": map[string]any{fmt.Sprint("k", i): i}})
+			answers[i] = w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": to,
+				"metadata": map[string]any{fmt.Sprint("k", i): i}})
 		})
 	}
 	all.Wait()

@@ -35,7 +35,8 @@ func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 	var numbers []string
 	for range 24 { // after a missed answer, the rest are dialled one at a time at first
 		numbers = append(numbers, newNumber())
-		rows = append(rows, map[string]any{"mobile": numbers[len(numbers)-1], "metadata": map[string]any{"first_name": "Ada"}})
+		rows = append(rows, map[string]any{"mobile": numbers[len(numbers)-1],
+			"metadata": map[string]any{"first_name": "Ada"}})
 	}
 	w.operator("POST", path+"/contacts", map[string]any{"contacts": rows}).expect(200)
 	w.act(id, "start").expect(200)

@@ -18,11 +18,13 @@ func TestTheReportHasARowForEveryDialOfTheCarrier(t *testing.T) {
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	quick := draw.Exactly(50 * time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond),
-		{Kind: carrier.Refuse, Code: 486, Ring: quick, Weight: 1}, {Kind: carrier.Refuse, Code: 404, Ring: quick, Weight: 1}}})
+		{Kind: carrier.Refuse, Code: 486, Ring: quick, Weight: 1},
+		{Kind: carrier.Refuse, Code: 404, Ring: quick, Weight: 1}}})
 	id := w.campaign(map[string]any{"concurrency": 5, "max_attempts": 1})
 	var rows []any
 	for range 30 {
-		rows = append(rows, map[string]any{"mobile": newNumber(), "metadata": map[string]any{"first_name": "Ada", "plan": "=gold"}})
+		rows = append(rows, map[string]any{"mobile": newNumber(), "metadata": map[string]any{"first_name": "Ada",
+			"plan": "=gold"}})
 	}
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
 	w.act(id, "start").expect(200)
@@ -42,7 +44,8 @@ func TestTheReportHasARowForEveryDialOfTheCarrier(t *testing.T) {
 			r[column("variables.first_name")] != "Ada" || r[column("variables.plan")] != "'=gold" {
 			t.Errorf("row %v", r)
 		}
-		if connected := r[column("outcome")] == "completed"; connected != (r[column("disposition")] == "interested") || connected != (r[column("talk_s")] != "") {
+		if connected := r[column("outcome")] == "completed"; connected != (r[column("disposition")] == "interested") ||
+			connected != (r[column("talk_s")] != "") {
 			t.Errorf("row %v", r)
 		}
 	}

@@ -96,7 +96,8 @@ func TestAnOlderBackupPutBackIntoTheSameDatabaseDialsNobody(t *testing.T) {
 			id := w.running(map[string]any{"concurrency": 1, "always_on": true})
 			dump := backup(w)
 			mobile := newNumber()
-			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{map[string]any{"mobile": mobile}}}).expect(200)
+			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+				map[string]any{"contacts": []any{map[string]any{"mobile": mobile}}}).expect(200)
 			eventually(t, "a call after the backup", func() bool { return len(model.Ledger().Calls()) == 1 })
 			w.p.Close()
 			w.start() // a start on the remaining data finds no restore

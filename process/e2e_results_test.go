@@ -119,9 +119,11 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 	}
 	call := rep.AttemptID.Call()
 	s := w.session(call, "over", func(s bot.Session) bool { return !s.EndedAt.IsZero() })
-	for name, want := range map[string]string{"first_name": "Ada", "age": "36", "vip": "true", "tags": `["a",1]`, "to_number": to,
-		"from_number": ourNumber, "campaign_id": string(id), "contact_id": string(rep.ContactID), "attempt_id": string(rep.AttemptID),
-		"call_id": string(call), "run": "1"} {
+	for name, want := range map[string]string{"first_name": "Ada", "age": "36", "vip": "true", "tags": `["a",1]`,
+		"to_number":   to,
+		"from_number": ourNumber, "campaign_id": string(id), "contact_id": string(rep.ContactID),
+		"attempt_id": string(rep.AttemptID),
+		"call_id":    string(call), "run": "1"} {
 		if s.Parameters[name] != want {
 			t.Errorf("the bot got %s = %q, want %q", name, s.Parameters[name], want)
 		}
@@ -213,7 +215,8 @@ func TestABotEndsItsCallThroughTheTwilioRoute(t *testing.T) {
 	if r := hangUp(id, ourAccount, ourToken, "Status=completed").expect(404); twilioCode(r) != 20404 {
 		t.Errorf("a call that is over: %s", r)
 	}
-	if r := hangUp("CA"+engine.CallID(strings.Repeat("2", 32)), ourAccount, ourToken, "Status=completed").expect(404); twilioCode(
+	if r := hangUp("CA"+engine.CallID(strings.Repeat("2", 32)), ourAccount, ourToken,
+		"Status=completed").expect(404); twilioCode(
 		r,
 	) != 20404 {
 		t.Errorf("a call that never was: %s", r)

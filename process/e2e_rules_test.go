@@ -66,7 +66,8 @@ func TestACampaignTakesItsSettingsFromItsConfigURL(t *testing.T) {
 	}
 	var c configured
 	w.act(id, "start").expect(200).into(&c)
-	if c.Status != "running" || c.Settings.Concurrency != 3 || c.External == nil || len(c.External.Hash) != 64 || c.External.Settings["max_attempts"] != 1.0 {
+	if c.Status != "running" || c.Settings.Concurrency != 3 || c.External == nil || len(c.External.Hash) != 64 ||
+		c.External.Settings["max_attempts"] != 1.0 {
 		t.Errorf("%+v", c)
 	}
 	eventually(t, "completed after one attempt each", func() bool {
@@ -94,7 +95,8 @@ func TestACampaignTakesItsSettingsFromItsConfigURL(t *testing.T) {
 	}
 	site.Close()
 	w.act(id, "start").expect(200).into(&c)
-	if c.Status != "failed" || !strings.HasPrefix(c.Failure, "config_url_unreachable: ") || strings.Contains(c.Failure, "c.json") {
+	if c.Status != "failed" || !strings.HasPrefix(c.Failure, "config_url_unreachable: ") ||
+		strings.Contains(c.Failure, "c.json") {
 		t.Errorf("%+v", c)
 	}
 	w.restart()
@@ -114,7 +116,8 @@ func TestNobodyIsCalledWhoIsSuppressedOrLivesWhereNoCallsGo(t *testing.T) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
 	never, rings, vienna := newNumber(), newNumber(), "+43676123456"
 	var put struct{ Added, Known int }
-	w.operator("POST", "/api/v1/suppressions", map[string]any{"numbers": []string{never, never}, "reason": "asked"}).expect(200).into(&put)
+	w.operator("POST", "/api/v1/suppressions", map[string]any{"numbers": []string{never, never},
+		"reason": "asked"}).expect(200).into(&put)
 	if put.Added != 1 || put.Known != 1 {
 		t.Errorf("%+v", put)
 	}
@@ -178,7 +181,8 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 	to := newNumber()
 	id := w.dialout(to)
 	// The bot disappears while the phone rings.
-	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1}, Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
+	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1},
+		Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
 	w.ended(id, engine.OutcomeAbandoned)

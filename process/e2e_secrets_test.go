@@ -40,7 +40,8 @@ func TestADumpHasNoPasswordOnceThereIsAKeyAndTheDiallerGoesOnWithIt(t *testing.T
 	w.flags.SecretsKeyFile = file
 	w.restart()
 	w.trunk("other", "127.0.0.1", 9, map[string]any{"username": "acme", "password": "hunter3secret", "active": false})
-	if d := w.dump(); strings.Contains(d, "hunter2secret") || strings.Contains(d, "hunter3secret") || strings.Contains(d, ourToken) ||
+	if d := w.dump(); strings.Contains(d, "hunter2secret") || strings.Contains(d, "hunter3secret") ||
+		strings.Contains(d, ourToken) ||
 		strings.Contains(d, base64.StdEncoding.EncodeToString(key[:])) {
 		t.Error("a dump gives a password, a token or the key away")
 	}
@@ -66,7 +67,8 @@ func TestAKeyFileThatCannotBeUsedStopsTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []string{file, file + ".none"} {
-		said, err := program(t, url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--secrets-key-file="+f).CombinedOutput()
+		said, err := program(t, url, "serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0",
+			"--secrets-key-file="+f).CombinedOutput()
 		if err == nil || !strings.Contains(string(said), "secrets-key-file") || strings.Contains(string(said), "hunter2") {
 			t.Errorf("%v\n%s", err, said)
 		}

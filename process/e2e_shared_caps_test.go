@@ -72,7 +72,8 @@ func TestCapsAreSharedByAllNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.trunk("model", host, port, map[string]any{"channel_cap": channels, "cps_cap": cps})
-	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": seats, "endpoints": []string{w.bot.URL()},
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": seats,
+		"endpoints":  []string{w.bot.URL()},
 		"auth_token": ourToken, "account": ourAccount}).expect(200)
 	w.operator("PUT", "/api/v1/numbers/"+narrow, map[string]any{"concurrent_cap": 1}).expect(201)
 
@@ -93,7 +94,8 @@ func TestCapsAreSharedByAllNodes(t *testing.T) {
 	}
 	keeps := func(kind, node string) int {
 		var n int
-		w.query(`SELECT count(*) FROM owners o JOIN nodes n USING (incarnation) WHERE o.kind = '`+kind+`' AND n.name = '`+node+`'
+		w.query(`SELECT count(*) FROM owners o JOIN nodes n USING (incarnation) WHERE o.kind = '`+kind+`' AND n.name = '`+
+			node+`'
 			AND n.left_at IS NULL AND n.expires_at > clock_timestamp()`, &n)
 		return n
 	}

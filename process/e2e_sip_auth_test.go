@@ -31,7 +31,8 @@ func TestChallengesAreAnswered(t *testing.T) {
 		{file: "digest-one-header", trunk: withCredentials, requests: once, want: servedRow, then: credentials(2)},
 		{file: "digest-without-qop", trunk: withCredentials, requests: once, want: servedRow, then: credentials(2)},
 		{file: "digest-stale", trunk: withCredentials, requests: twice, want: servedRow, then: credentials(3)},
-		{file: "digest-refused", trunk: withCredentials, requests: "INVITE ACK INVITE ACK", want: refused, then: credentials(1)},
+		{file: "digest-refused", trunk: withCredentials, requests: "INVITE ACK INVITE ACK", want: refused,
+			then: credentials(1)},
 		{file: "digest-unanswerable", trunk: withCredentials, requests: "INVITE ACK", want: refused},
 		{file: "digest-bye", trunk: withCredentials, requests: "INVITE ACK BYE", want: servedRow, then: credentials(1)},
 		{file: "digest-nonce-used-again", trunk: withCredentials, requests: once, want: servedRow, then: credentials(3)},
@@ -95,12 +96,13 @@ func TestAnAnswersSessionDescriptionIsRead(t *testing.T) {
 	const whole = "INVITE ACK BYE"
 	broken := sipRow{outcome: engine.OutcomeMediaError, code: 200, by: engine.PartySystem, retry: retryNever}
 	var cases []sipCase
-	for _, file := range []string{"sdp-pcma", "sdp-static-types", "sdp-events-96", "sdp-connection-of-media", "sdp-more-streams",
-		"sdp-no-direction", "sdp-multipart", "sdp-of-183"} {
+	for _, file := range []string{"sdp-pcma", "sdp-static-types", "sdp-events-96", "sdp-connection-of-media",
+		"sdp-more-streams", "sdp-no-direction", "sdp-multipart", "sdp-of-183"} {
 		cases = append(cases, sipCase{file: file, requests: whole, want: servedRow, then: audio})
 	}
 	codecs := func(list ...string) map[string]any { return map[string]any{"media": map[string]any{"codecs": list}} }
-	cases = append(cases, sipCase{file: "sdp-g722", trunk: codecs("G722", "PCMA"), requests: whole, want: servedRow, then: audio},
+	cases = append(cases, sipCase{file: "sdp-g722", trunk: codecs("G722", "PCMA"), requests: whole, want: servedRow,
+		then: audio},
 		sipCase{file: "sdp-codec-order", trunk: codecs("PCMA", "PCMU"), requests: whole, want: servedRow, then: audio})
 	for _, file := range []string{"sdp-foreign-codec", "sdp-refused-stream", "sdp-missing"} {
 		cases = append(cases, sipCase{file: file, requests: whole, want: broken, then: nobodyTalked})
@@ -126,7 +128,8 @@ func TestHeadersOfOthersAreUnderstood(t *testing.T) {
 		{file: "route-loose", requests: whole, want: servedRow, then: routes(`<sip:p1@.*lr.*<sip:p2@.*lr`)},
 		{file: "route-strict", requests: whole, want: servedRow, then: routes(`<sip:phone@`)},
 		{file: "route-of-200", requests: whole, want: servedRow},
-		{file: "tcp", args: []string{"-t", "t1"}, trunk: map[string]any{"transport": "tcp"}, requests: whole, want: servedRow},
+		{file: "tcp", args: []string{"-t", "t1"}, trunk: map[string]any{"transport": "tcp"}, requests: whole,
+			want: servedRow},
 	})
 }
 

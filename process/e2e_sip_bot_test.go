@@ -37,7 +37,8 @@ func (w *world) sipBot(b carrier.Behaviour, refuses int) *carrier.Carrier {
 	}
 	m, uri := start(b)
 	endpoints = append(endpoints, uri)
-	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": endpoints}).expect(200)
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10,
+		"endpoints": endpoints}).expect(200)
 	return m
 }
 
@@ -89,7 +90,8 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 		t.Errorf("the API shows %+v", c)
 	}
 	callee, voiceRow := only(t, phone, "the callee's call is over", over), only(t, voice, "the bot's call is over", over)
-	if callee.ByeBy != carrier.Caller || voiceRow.ByeBy != carrier.Callee || voiceRow.ByeCode != 200 || voiceRow.AckMissing || callee.AckMissing {
+	if callee.ByeBy != carrier.Caller || voiceRow.ByeBy != carrier.Callee || voiceRow.ByeCode != 200 ||
+		voiceRow.AckMissing || callee.AckMissing {
 		t.Errorf("callee %+v\nbot %+v", callee, voiceRow)
 	}
 	for who, r := range map[string]media.Count{"callee": callee.RTP, "bot": voiceRow.RTP} {
@@ -98,14 +100,16 @@ func TestABotBySIPTalksWithTheCalleeAndItsByeEndsTheCall(t *testing.T) {
 		}
 	}
 	a := w.stored(id)
-	if len(a.Peers) != 2 || a.Peers[0].SIPCode != 503 || a.Peers[1].State != attempt.PeerOver || a.OpenLeg() || a.Session != engine.SessionID(a.Peers[1].ID) ||
+	if len(a.Peers) != 2 || a.Peers[0].SIPCode != 503 || a.Peers[1].State != attempt.PeerOver || a.OpenLeg() ||
+		a.Session != engine.SessionID(a.Peers[1].ID) ||
 		!inOrder(a.AnsweredAt, a.BotConnectedAt, a.ServedAt, a.BotFirstAudioAt, a.EndedAt) {
 		t.Errorf("%+v", a)
 	}
 	if voiceRow.CallID != string(a.Peers[1].ID) || voiceRow.From.E164() != to {
 		t.Errorf("Call-ID %s from %s", voiceRow.CallID, voiceRow.From)
 	}
-	for _, h := range []string{"X-call_id: " + string(id), "X-attempt_id: " + string(a.ID), "X-to_number: " + to, "X-from_number: " + ourNumber, "X-result_token: "} {
+	for _, h := range []string{"X-call_id: " + string(id), "X-attempt_id: " + string(a.ID), "X-to_number: " + to,
+		"X-from_number: " + ourNumber, "X-result_token: "} {
 		if !strings.Contains(voiceRow.Invite, "\r\n"+h) {
 			t.Errorf("the INVITE has no %q:\n%s", h, voiceRow.Invite)
 		}
@@ -119,13 +123,15 @@ func TestABotBySIPMayAskForCredentials(t *testing.T) {
 	w := newWorld(t, tuning{}, 0)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
 	voice, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, 0)},
-		Credentials: &carrier.Credentials{Username: "anna", Password: "a token", Algorithms: []string{"SHA-256"}, WWW: true, ByeToo: true}})
+		Credentials: &carrier.Credentials{Username: "anna", Password: "a token", Algorithms: []string{"SHA-256"}, WWW: true,
+			ByeToo: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = voice.Close() })
 	put := func(token string) {
-		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{"sip:anna@" + voice.Addr()}, "auth_token": token}).expect(200)
+		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10,
+			"endpoints": []string{"sip:anna@" + voice.Addr()}, "auth_token": token}).expect(200)
 	}
 	put("a token")
 	w.ended(w.dialout(newNumber()), engine.OutcomeConnectedNoResult)
@@ -152,10 +158,12 @@ func TestACalleeWhoHangsUpEndsTheBotsLeg(t *testing.T) {
 		t.Errorf("the API shows %+v", c)
 	}
 	only(t, phone, "the callee's call is over", over)
-	if r := only(t, voice, "the bot's call is over", over); r.ByeBy != carrier.Caller || !strings.Contains(r.ByeReason, "cause=16") {
+	if r := only(t, voice, "the bot's call is over", over); r.ByeBy != carrier.Caller ||
+		!strings.Contains(r.ByeReason, "cause=16") {
 		t.Errorf("%+v", r)
 	}
-	eventually(t, "the bot's leg is stored as over, and the number is free", func() bool { a := w.stored(id); return !a.OpenLeg() })
+	eventually(t, "the bot's leg is stored as over, and the number is free",
+		func() bool { a := w.stored(id); return !a.OpenLeg() })
 }
 
 func TestABotBySIPThatRefusesIsAnAbandonedCall(t *testing.T) {
@@ -195,7 +203,8 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
-	person, err := carrier.Start(carrier.Config{Media: true, KeepInvites: true, Profile: []carrier.Behaviour{speaking(carrier.Human, 2*time.Second)}})
+	person, err := carrier.Start(carrier.Config{Media: true, KeepInvites: true,
+		Profile: []carrier.Behaviour{speaking(carrier.Human, 2*time.Second)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +214,8 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	id := w.campaignCall(to, map[string]any{"transfer_targets": []string{target}})
 	path := "/api/v1/calls/" + string(id) + "/transfer"
 	token := w.session(id, "it talks", func(s bot.Session) bool { return s.FramesOut > 0 }).Parameters["result_token"]
-	if code := w.send("POST", path, map[string]any{"to": "sip:+4930777778@" + person.Addr()}, "Authorization", "Bearer "+token).expect(403).code(); code != "transfer_not_allowed" {
+	if code := w.send("POST", path, map[string]any{"to": "sip:+4930777778@" + person.Addr()}, "Authorization",
+		"Bearer "+token).expect(403).code(); code != "transfer_not_allowed" {
 		t.Error(code)
 	}
 	w.send("POST", path, map[string]any{"to": target}, "Authorization", "Bearer "+token).expect(202)
@@ -216,7 +226,8 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	})
 	w.session(id, "the bot is off", func(s bot.Session) bool { return !s.EndedAt.IsZero() })
 	callee, desk := only(t, phone, "the callee's call is over", over), only(t, person, "the person's call is over", over)
-	if callee.ByeBy != carrier.Caller || desk.ByeBy != carrier.Callee || desk.From.E164() != to || strings.Contains(desk.Invite, "X-result_token") {
+	if callee.ByeBy != carrier.Caller || desk.ByeBy != carrier.Callee || desk.From.E164() != to ||
+		strings.Contains(desk.Invite, "X-result_token") {
 		t.Errorf("callee %+v\nperson %+v", callee, desk)
 	}
 	for who, r := range map[string]media.Count{"callee": callee.RTP, "person": desk.RTP} {
@@ -226,7 +237,8 @@ func TestABotHasItsCallHandedOverToAPersonBySIP(t *testing.T) {
 	}
 	eventually(t, "the attempt is over", func() bool { return w.stored(id).State == attempt.Ended })
 	a := w.stored(id)
-	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.To != target || tr.EndedAt == nil || a.HungUpBy != engine.PartyTarget || !a.WasConnected() {
+	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.To != target || tr.EndedAt == nil ||
+		a.HungUpBy != engine.PartyTarget || !a.WasConnected() {
 		t.Errorf("%+v, hung up by %s", tr, a.HungUpBy)
 	}
 }
@@ -236,7 +248,8 @@ func TestACallOutsideCampaignsIsHandedOverToWhomItsRequestNames(t *testing.T) {
 	w := newWorld(t, tuning{}, 0)
 	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
 	// The person stays until the callee has begun to speak again.
-	person, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, 3*time.Second)}})
+	person, err := carrier.Start(carrier.Config{Media: true,
+		Profile: []carrier.Behaviour{speaking(carrier.Human, 3*time.Second)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +258,8 @@ func TestACallOutsideCampaignsIsHandedOverToWhomItsRequestNames(t *testing.T) {
 	w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(),
 		"transfer_targets": []string{"sip:*@" + person.Addr()}}).expect(201).into(&rep)
 	path := "/api/v1/calls/" + string(rep.CallID) + "/transfer"
-	token := w.session(rep.CallID, "it talks", func(s bot.Session) bool { return s.FramesOut > 0 }).Parameters["result_token"]
+	token := w.session(rep.CallID, "it talks",
+		func(s bot.Session) bool { return s.FramesOut > 0 }).Parameters["result_token"]
 	w.send("POST", path, map[string]any{"to": "+4930777777"}, "Authorization", "Bearer "+token).expect(403)
 	w.send("POST", path, map[string]any{"to": "sip:desk@" + person.Addr()}, "Authorization", "Bearer "+token).expect(202)
 	callee, desk := only(t, phone, "the callee's call is over", over), only(t, person, "the person's call is over", over)
@@ -262,7 +276,8 @@ func TestABotBySIPHandsItsCallOverByRefer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	phone := w.carrier(carrier.Config{Profile: []carrier.Behaviour{speaking(carrier.Human, 0)}})
-	person, err := carrier.Start(carrier.Config{Media: true, Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
+	person, err := carrier.Start(carrier.Config{Media: true,
+		Profile: []carrier.Behaviour{speaking(carrier.Human, time.Second)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +294,8 @@ func TestABotBySIPHandsItsCallOverByRefer(t *testing.T) {
 	voice.satisfied()
 	eventually(t, "the attempt is over", func() bool { a := w.stored(id); return a.State == attempt.Ended && !a.OpenLeg() })
 	a := w.stored(id)
-	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.By != "refer" || tr.To != "sip:"+target || a.HungUpBy != engine.PartyTarget {
+	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.By != "refer" || tr.To != "sip:"+target ||
+		a.HungUpBy != engine.PartyTarget {
 		t.Errorf("%+v, hung up by %s", tr, a.HungUpBy)
 	}
 }
@@ -287,8 +303,9 @@ func TestABotBySIPHandsItsCallOverByRefer(t *testing.T) {
 // campaignCall dials one number in a campaign of its own and gives the call.
 func (w *world) campaignCall(to string, settings map[string]any) (id engine.CallID) {
 	w.t.Helper()
-	body := map[string]any{"name": "One", "bot_id": ourBot, "concurrency": 1, "number_pool": []string{ourNumber}, "max_attempts": 1,
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}}
+	body := map[string]any{"name": "One", "bot_id": ourBot, "concurrency": 1, "number_pool": []string{ourNumber},
+		"max_attempts": 1,
+		"window":       map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}}
 	for k, v := range settings {
 		body[k] = v
 	}
@@ -296,7 +313,8 @@ func (w *world) campaignCall(to string, settings map[string]any) (id engine.Call
 		ID engine.CampaignID `json:"campaign_id"`
 	}
 	w.operator("POST", "/api/v1/campaigns", body).expect(201).into(&c)
-	w.operator("POST", "/api/v1/campaigns/"+string(c.ID)+"/contacts", map[string]any{"contacts": []map[string]any{{"mobile": to}}})
+	w.operator("POST", "/api/v1/campaigns/"+string(c.ID)+"/contacts",
+		map[string]any{"contacts": []map[string]any{{"mobile": to}}})
 	w.operator("POST", "/api/v1/campaigns/"+string(c.ID)+"/start", nil).expect(200)
 	eventually(w.t, "its call is placed", func() bool {
 		open, err := w.p.store.OpenAttempts(context.Background())

@@ -26,7 +26,8 @@ func TestACallIsSetUpAndEndedOnTheWire(t *testing.T) {
 		{file: "invite-unanswered-twice", args: repeats, requests: whole, want: servedRow},
 		{file: "answer-repeated", args: repeats, requests: whole, want: servedRow},
 		{file: "answer-ack-lost", args: repeats, requests: whole, want: servedRow},
-		{file: "refusal-repeated", args: repeats, requests: "INVITE ACK", want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
+		{file: "refusal-repeated", args: repeats, requests: "INVITE ACK",
+			want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
 		{file: "ring-early-media", requests: whole, want: servedRow, then: rangFor(250 * time.Millisecond)},
 		{file: "ring-many", requests: whole, want: servedRow, then: rangFor(0)},
 		{file: "ring-forked", requests: whole, want: servedRow, then: rangFor(0)},
@@ -41,7 +42,8 @@ func rangFor(least time.Duration) func(*sipCall) {
 		c.t.Helper()
 		if !inOrder(c.row.InviteAt, c.row.TryingAt, c.row.RingingAt, c.row.AnsweredAt, c.row.ServedAt, c.row.EndedAt) ||
 			c.row.AnsweredAt.Sub(*c.row.RingingAt) < least {
-			c.t.Errorf("invited %v, ringing %v, answered %v, want %v of ringing", c.row.InviteAt, c.row.RingingAt, c.row.AnsweredAt, least)
+			c.t.Errorf("invited %v, ringing %v, answered %v, want %v of ringing", c.row.InviteAt, c.row.RingingAt,
+				c.row.AnsweredAt, least)
 		}
 	}
 }
@@ -64,8 +66,10 @@ func TestACallIsGivenUpOnTheWire(t *testing.T) {
 		{file: "cancel-at-ring-timeout", dialout: true, requests: "INVITE CANCEL ACK", want: unanswered},
 		{file: "cancel-waits-for-provisional", dialout: true, requests: "INVITE CANCEL ACK",
 			want: sipRow{outcome: engine.OutcomeTrunkError, code: 487, by: engine.PartySystem}}, // no response in time
-		{file: "cancel-crossed-by-200", dialout: true, requests: "INVITE CANCEL ACK BYE", want: with(200), then: nobodyTalked},
-		{file: "cancel-crossed-by-486", dialout: true, requests: "INVITE CANCEL ACK", want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
+		{file: "cancel-crossed-by-200", dialout: true, requests: "INVITE CANCEL ACK BYE", want: with(200),
+			then: nobodyTalked},
+		{file: "cancel-crossed-by-486", dialout: true, requests: "INVITE CANCEL ACK",
+			want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
 		{file: "cancel-without-487", dialout: true, requests: "INVITE CANCEL", want: with(0)},
 		{file: "cancel-for-exclusion", requests: "INVITE CANCEL ACK",
 			want: sipRow{outcome: engine.OutcomeExcluded, code: 487, by: engine.PartySystem, retry: retryNever},
@@ -92,6 +96,7 @@ func TestSilenceIsTheTrunksFault(t *testing.T) {
 	w.run([]sipCase{
 		{file: "silence", requests: "INVITE", want: want, then: nobodyTalked},
 		{file: "silence-then-180", requests: "INVITE CANCEL ACK", want: want, then: nobodyTalked},
-		{file: "silence-then-200", requests: "INVITE ACK BYE", want: sipRow{outcome: want.outcome, code: 200, by: want.by}, then: nobodyTalked},
+		{file: "silence-then-200", requests: "INVITE ACK BYE", want: sipRow{outcome: want.outcome, code: 200, by: want.by},
+			then: nobodyTalked},
 	})
 }

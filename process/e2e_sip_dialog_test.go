@@ -49,7 +49,8 @@ func heard(digits string) func(*sipCall) {
 func TestACalleeMayLeaveBeforeTheBotIsThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
-	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(700 * time.Millisecond)}, Conversations: []bot.Conversation{conversation(0)}}); err != nil {
+	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(700 * time.Millisecond)},
+		Conversations: []bot.Conversation{conversation(0)}}); err != nil {
 		t.Fatal(err)
 	}
 	// In strict mode the INVITE waits for an open socket: the bot would be there first.

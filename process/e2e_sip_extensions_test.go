@@ -21,7 +21,8 @@ func TestProvisionalsAreAcknowledgedWhereTheyAreReliable(t *testing.T) {
 		{file: "prack-required", trunk: set{"reliable_provisionals": "required"}, requests: whole, want: servedRow},
 		{file: "prack-off", trunk: set{"reliable_provisionals": "off"}, requests: "INVITE ACK BYE", want: servedRow},
 		{file: "prack-challenged", trunk: withCredentials, requests: whole, want: servedRow, then: credentials(1)},
-		{file: "prack-then-refused", requests: "INVITE PRACK ACK", want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
+		{file: "prack-then-refused", requests: "INVITE PRACK ACK",
+			want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
 	})
 }
 
@@ -32,7 +33,8 @@ func TestSessionTimersAreAgreedOn(t *testing.T) {
 	w.run([]sipCase{
 		{file: "timer-offered", requests: "INVITE ACK BYE", want: servedRow},
 		{file: "timer-422", requests: again, want: servedRow},
-		{file: "timer-422-again", requests: "INVITE ACK INVITE ACK", want: sipRow{outcome: engine.OutcomeMediaError, code: 422, by: engine.PartySystem, retry: retryNever}},
+		{file: "timer-422-again", requests: "INVITE ACK INVITE ACK",
+			want: sipRow{outcome: engine.OutcomeMediaError, code: 422, by: engine.PartySystem, retry: retryNever}},
 	})
 }
 

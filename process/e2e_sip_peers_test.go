@@ -195,14 +195,17 @@ func startProxy(t *testing.T, to *softphone, next, certificate string) *proxy {
 	conf := filepath.Join(dir, "kamailio.cfg")
 	secure := ""
 	if certificate != "" {
-		secure = fmt.Sprintf("enable_tls=yes\nlisten=tls:127.0.0.1:%d\nloadmodule \"tls.so\"\nmodparam(\"tls\", \"tls_method\", \"TLSv1.2+\")\nmodparam(\"tls\", \"private_key\", %q)\n"+
+		secure = fmt.Sprintf("enable_tls=yes\nlisten=tls:127.0.0.1:%d\nloadmodule \"tls.so\"\nmodparam(\"tls\", "+
+			"\"tls_method\", \"TLSv1.2+\")\nmodparam(\"tls\", \"private_key\", %q)\n"+
 			"modparam(\"tls\", \"certificate\", %q)\n", p.port+1, certificate, certificate)
 	}
-	text := strings.NewReplacer("SECURE", secure, "PORT", strconv.Itoa(p.port), "MODULES", modules[0], "NEXT", next, "USER", to.user).Replace(proxyConfig)
+	text := strings.NewReplacer("SECURE", secure, "PORT", strconv.Itoa(p.port), "MODULES", modules[0], "NEXT", next,
+		"USER", to.user).Replace(proxyConfig)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.peer = startPeer(t, "kamailio", "/usr/sbin /usr/local/sbin", "-DD", "-E", "-f", conf, "-m", "64", "-M", "8", "-Y", dir, "-w", dir)
+	p.peer = startPeer(t, "kamailio", "/usr/sbin /usr/local/sbin", "-DD", "-E", "-f", conf, "-m", "64", "-M", "8", "-Y",
+		dir, "-w", dir)
 	eventually(t, "Kamailio answers", func() bool {
 		select {
 		case <-p.done:
@@ -266,7 +269,8 @@ func (w *world) talkedWith(bot *toneBot, to string) sipCall {
 	w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": bot.id, "to_number": to}).expect(201).into(&rep)
 	w.ended(rep.CallID, engine.OutcomeConnectedNoResult)
 	c := sipCall{world: w, to: to, row: w.stored(rep.CallID)}
-	if c.row.SIPCode != 200 || c.row.HungUpBy != engine.PartyBot || c.row.Quality == nil || c.row.Quality.PacketsReceived < 20 {
+	if c.row.SIPCode != 200 || c.row.HungUpBy != engine.PartyBot || c.row.Quality == nil ||
+		c.row.Quality.PacketsReceived < 20 {
 		w.t.Errorf("row: SIP %d, hung up by %s, quality %+v", c.row.SIPCode, c.row.HungUpBy, c.row.Quality)
 	}
 	w.quiet()

@@ -28,7 +28,8 @@ func TestATrunkRegistersAndCallsWhileItIsRegistered(t *testing.T) {
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
 	var cases []sipCase
 	for _, file := range []string{"register", "register-423", "register-refresh", "register-others"} {
-		cases = append(cases, sipCase{file: file, trunk: asRegistered, requests: "INVITE ACK BYE", want: servedRow, before: registered})
+		cases = append(cases, sipCase{file: file, trunk: asRegistered, requests: "INVITE ACK BYE", want: servedRow,
+			before: registered})
 	}
 	w.run(cases)
 }

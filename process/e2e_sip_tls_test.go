@@ -38,11 +38,14 @@ func certificate(t *testing.T) (file, roots string) {
 		return k
 	}
 	rootKey, key := newKey(), newKey()
-	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test root"}, NotBefore: now.Add(-time.Hour),
-		NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "carrier.test"}, NotBefore: now.Add(-time.Hour),
-		NotAfter: now.Add(time.Hour), DNSNames: []string{"carrier.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test root"},
+		NotBefore: now.Add(-time.Hour),
+		NotAfter:  now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "carrier.test"},
+		NotBefore: now.Add(-time.Hour),
+		NotAfter:  now.Add(time.Hour), DNSNames: []string{"carrier.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth}}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +76,8 @@ func TestACallOverTLSWithSRTPIsHeardAtBothEnds(t *testing.T) {
 	to := newNumber()
 	file, roots := certificate(t)
 	phone := startSoftphone(t, to, ";mediaenc=srtp-mand", "sip_certificate "+file)
-	w.trunk("phone", "127.0.0.1", phone.port+1, map[string]any{"transport": "tls", "tls_roots": roots, "media": map[string]any{"srtp": "required"}})
+	w.trunk("phone", "127.0.0.1", phone.port+1, map[string]any{"transport": "tls", "tls_roots": roots,
+		"media": map[string]any{"srtp": "required"}})
 	w.talkedWith(b, to)
 	heardEachOther(t, b, phone)
 	if said := phone.said(); !strings.Contains(said, "RTP/SAVP") || !strings.Contains(said, "SIP/2.0/TLS") {
@@ -88,8 +92,9 @@ func TestACallOverTLSThroughAProxyIsHeardAtBothEnds(t *testing.T) {
 	file, roots := certificate(t)
 	phone := startSoftphone(t, "desk", ";mediaenc=srtp-mand", "")
 	p := startProxy(t, phone, fmt.Sprintf("127.0.0.1:%d", phone.port), file)
-	trunk := map[string]any{"transport": "tls", "username": alice, "password": alicesPassword, "tls_server_name": "carrier.test",
-		"tls_roots": roots, "media": map[string]any{"srtp": "required"}}
+	trunk := map[string]any{"transport": "tls", "username": alice, "password": alicesPassword,
+		"tls_server_name": "carrier.test",
+		"tls_roots":       roots, "media": map[string]any{"srtp": "required"}}
 	w.trunk("proxy", "127.0.0.1", p.port+1, trunk)
 	w.talkedWith(b, newNumber())
 	heardEachOther(t, b, phone)

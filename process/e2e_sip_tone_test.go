@@ -36,8 +36,8 @@ func toneFile(hz int, long time.Duration) []byte {
 			_ = binary.Write(&b, binary.LittleEndian, v) // into memory
 		}
 	}
-	put(uint32(36+2*len(pcm)), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(voice.Rate), uint32(2*voice.Rate),
-		uint16(2), uint16(16), []byte("data"), uint32(2*len(pcm)), pcm)
+	put(uint32(36+2*len(pcm)), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(voice.Rate),
+		uint32(2*voice.Rate), uint16(2), uint16(16), []byte("data"), uint32(2*len(pcm)), pcm)
 	return b.Bytes()
 }
 
@@ -85,7 +85,8 @@ func (w *world) startToneBot(id string, stop time.Duration) *toneBot {
 	}))
 	w.t.Cleanup(srv.Close)
 	w.operator("PUT", "/api/v1/bots/"+b.id, map[string]any{"name": "Tone", "seats": 2,
-		"endpoints": []string{strings.Replace(srv.URL, "http", "ws", 1)}, "auth_token": ourToken, "account": ourAccount}).expect(201)
+		"endpoints": []string{strings.Replace(srv.URL, "http", "ws", 1)}, "auth_token": ourToken,
+		"account": ourAccount}).expect(201)
 	return b
 }
 
@@ -107,7 +108,8 @@ func (b *toneBot) serve(c *websocket.Conn) {
 				n := min(len(pcm), 10*voice.FrameSamples)
 				payload := base64.StdEncoding.EncodeToString(voice.PCMU.Encode(nil, pcm[:n]))
 				pcm = pcm[n:]
-				if c.WriteJSON(map[string]any{"event": "media", "streamSid": m.StreamSid, "media": map[string]any{"payload": payload}}) != nil {
+				if c.WriteJSON(map[string]any{"event": "media", "streamSid": m.StreamSid,
+					"media": map[string]any{"payload": payload}}) != nil {
 					return
 				}
 			}

@@ -29,10 +29,12 @@ func TestATrunkIsAskedAsItsSettingsSay(t *testing.T) {
 		{file: "number-national", trunk: set{"number_format": "national", "number_country": "DE"}},
 		{file: "number-international", trunk: set{"number_format": "international"}},
 		{file: "caller-from-domain", trunk: set{"from_domain": "acme.example"}},
-		{file: "caller-from-user", trunk: set{"from_user": "acme-7", "from_domain": "acme.example", "caller_id_header": "p_asserted_identity"}},
+		{file: "caller-from-user", trunk: set{"from_user": "acme-7", "from_domain": "acme.example",
+			"caller_id_header": "p_asserted_identity"}},
 		{file: "caller-preferred", trunk: set{"caller_id_header": "p_preferred_identity"}},
 		{file: "caller-private", trunk: set{"caller_id_header": "p_asserted_identity", "privacy": "id"}},
-		{file: "headers-of-trunk", trunk: set{"user_agent": "acme/2.1", "extra_headers": []any{header("X-Account", "42"), header("X-Tag", `a; b="c"`)}}},
+		{file: "headers-of-trunk", trunk: set{"user_agent": "acme/2.1",
+			"extra_headers": []any{header("X-Account", "42"), header("X-Tag", `a; b="c"`)}}},
 		{file: "header-identity", metadata: set{"sip_identity": `eyJh.eyJk.sig;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`},
 			then: func(c *sipCall) {
 				if c.row.Attestation != "TN-Validation-Passed-A" {
@@ -51,7 +53,8 @@ func TestTheKeepaliveSaysWhetherATrunkLives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}}, 200*time.Millisecond)
 	w.run([]sipCase{{file: "keepalive-404", requests: "INVITE ACK BYE", want: servedRow, then: func(c *sipCall) {
-		if log := c.sipp.report(); !strings.Contains(log, "SIP/2.0 404") || strings.Index(log, "SIP/2.0 404") > strings.Index(log, "INVITE sip:") {
+		if log := c.sipp.report(); !strings.Contains(log, "SIP/2.0 404") ||
+			strings.Index(log, "SIP/2.0 404") > strings.Index(log, "INVITE sip:") {
 			c.t.Error("OPTIONS was not answered before the call")
 		}
 	}}})

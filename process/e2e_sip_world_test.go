@@ -170,7 +170,8 @@ func (c *sipCall) checkRow() {
 		c.t.Errorf("legs of an ended call: %+v, invited %v, ended %v", a.Legs, a.InviteAt, a.EndedAt)
 	}
 	if a.SIPCode != c.want.code || a.Q850 != c.want.q850 || a.Consumed == c.want.free || a.HungUpBy != c.want.by {
-		c.t.Errorf("row: SIP %d %q, cause %d, consumed %v, hung up by %s; want %+v", a.SIPCode, a.SIPReason, a.Q850, a.Consumed, a.HungUpBy, c.want)
+		c.t.Errorf("row: SIP %d %q, cause %d, consumed %v, hung up by %s; want %+v", a.SIPCode, a.SIPReason, a.Q850,
+			a.Consumed, a.HungUpBy, c.want)
 	}
 }
 

@@ -99,7 +99,8 @@ func scenario(steps string) string {
 	return b.String() + "</scenario>\n"
 }
 
-var phrase = map[string]string{"100": "Trying", "180": "Ringing", "183": "Session Progress", "200": "OK", "401": "Unauthorized",
+var phrase = map[string]string{"100": "Trying", "180": "Ringing", "183": "Session Progress", "200": "OK",
+	"401": "Unauthorized",
 	"403": "Forbidden", "486": "Busy Here", "487": "Request Terminated", "503": "Service Unavailable"}
 
 func response(code, method, with string, crossed bool) string {
@@ -116,7 +117,8 @@ func response(code, method, with string, crossed bool) string {
 	}
 	h.WriteString("Contact: <sip:[local_ip]:[local_port]>\n")
 	if strings.Contains(with, "challenge") {
-		h.WriteString(`WWW-Authenticate: Digest realm="carrier", nonce="[call_number]abcdef", algorithm=MD5, qop="auth"` + "\n")
+		h.WriteString(`WWW-Authenticate: Digest realm="carrier", nonce="[call_number]abcdef", algorithm=MD5, qop="auth"` +
+			"\n")
 	}
 	body := ""
 	if strings.Contains(with, "sdp") {

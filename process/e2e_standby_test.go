@@ -65,7 +65,8 @@ func (n *replica) run(name string, args ...string) {
 
 func (n *replica) start() {
 	n.t.Helper()
-	n.cmd = n.program("postgres", "-D", n.dir, "-p", strconv.Itoa(n.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+n.dir, "-c", "fsync=off")
+	n.cmd = n.program("postgres", "-D", n.dir, "-p", strconv.Itoa(n.port), "-c", "listen_addresses=127.0.0.1", "-c",
+		"unix_socket_directories="+n.dir, "-c", "fsync=off")
 	if err := n.cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
@@ -120,7 +121,8 @@ func newPair(t *testing.T) (primary, standby *replica) {
 	primary, standby = newReplica(t, filepath.Join(dir, "primary"), as), newReplica(t, filepath.Join(dir, "standby"), as)
 	primary.run("initdb", "-D", primary.dir, "-U", "postgres", "-E", "UTF8", "--locale=C", "--auth=trust", "--no-sync")
 	primary.start()
-	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "postgres",
+		"-R", "-X", "stream", "-c", "fast", "--no-sync")
 	standby.start()
 	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
 		if err := primary.exec(sql); err != nil {
@@ -128,7 +130,8 @@ func newPair(t *testing.T) (primary, standby *replica) {
 		}
 	}
 	eventually(t, "the standby is a synchronous one", func() bool {
-		return primary.exec("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync') THEN RAISE 'not yet'; END IF; END $$") == nil
+		return primary.exec("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync') THEN "+
+			"RAISE 'not yet'; END IF; END $$") == nil
 	})
 	return primary, standby
 }
@@ -157,7 +160,8 @@ func TestAStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged(t *testin
 			for !enough.Load() {
 				to := newNumber()
 				body, _ := json.Marshal(map[string]any{"campaign_id": parked, "mobile": to})
-				req, err := nethttp.NewRequestWithContext(t.Context(), "POST", w.p.URL()+"/api/v1/campaigns/trigger", bytes.NewReader(body))
+				req, err := nethttp.NewRequestWithContext(t.Context(), "POST", w.p.URL()+"/api/v1/campaigns/trigger",
+					bytes.NewReader(body))
 				if err != nil {
 					t.Error(err)
 					return

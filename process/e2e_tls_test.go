@@ -29,7 +29,8 @@ func written(t *testing.T, cert, key string, hosts ...string) *x509.CertPool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: made.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+	for name, b := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: made.Certificate[0]},
+		key: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,8 @@ func written(t *testing.T, cert, key string, hosts ...string) *x509.CertPool {
 }
 
 func trusting(t *testing.T, pool *x509.CertPool) *nethttp.Client {
-	c := &nethttp.Client{Timeout: patience, Transport: &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	c := &nethttp.Client{Timeout: patience,
+		Transport: &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -62,7 +64,8 @@ func TestTheAPIIsServedByHTTPSAlone(t *testing.T) {
 		t.Fatal(w.p.URL())
 	}
 	w.operator("GET", "/api/v1/campaigns", nil).expect(200)
-	login := w.send("POST", "/api/v1/session", map[string]any{"email": FirstAdminEmail, "password": w.hidden[0]}).expect(200)
+	login := w.send("POST", "/api/v1/session", map[string]any{"email": FirstAdminEmail,
+		"password": w.hidden[0]}).expect(200)
 	if c := login.header.Get("Set-Cookie"); !strings.HasSuffix(c, "; Secure") {
 		t.Errorf("the cookie is sent in clear, too: %s", c)
 	}
@@ -79,7 +82,8 @@ func TestTheAPIIsServedByHTTPSAlone(t *testing.T) {
 			t.Errorf("in clear it is answered %s", body)
 		}
 	}
-	if _, err := tls.Dial("tcp", at, &tls.Config{RootCAs: old, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+	if _, err := tls.Dial("tcp", at, &tls.Config{RootCAs: old, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11}); err == nil {
 		t.Error("TLS 1.1 is taken")
 	}
 	// A client that connects and sends nothing holds up no other.
@@ -114,14 +118,15 @@ func TestACertificateOfOnesOwnIsNamedInTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 0)
 	w.flags.TLSOwn = true
-	w.client = &nethttp.Client{Timeout: patience, Transport: &nethttp.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
-		VerifyConnection: func(cs tls.ConnectionState) error {
-			sum := sha256.Sum256(cs.PeerCertificates[0].Raw)
-			if !strings.Contains(w.log.String(), hex.EncodeToString(sum[:])) {
-				t.Error("its fingerprint is not in the log")
-			}
-			return cs.PeerCertificates[0].VerifyHostname("127.0.0.1")
-		}}}}
+	w.client = &nethttp.Client{Timeout: patience,
+		Transport: &nethttp.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
+			VerifyConnection: func(cs tls.ConnectionState) error {
+				sum := sha256.Sum256(cs.PeerCertificates[0].Raw)
+				if !strings.Contains(w.log.String(), hex.EncodeToString(sum[:])) {
+					t.Error("its fingerprint is not in the log")
+				}
+				return cs.PeerCertificates[0].VerifyHostname("127.0.0.1")
+			}}}}
 	t.Cleanup(w.client.CloseIdleConnections)
 	w.restart()
 	if got := w.operator("GET", "/api/v1/campaigns", nil).expect(200).header.Get("Strict-Transport-Security"); got != "" {

@@ -61,12 +61,14 @@ func TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.trunk("model", host, port, map[string]any{"caller_id_header": "p_asserted_identity", "privacy": "id", "number_format": "e164_no_plus",
-		"user_agent": "acme/7", "extra_headers": []map[string]string{{"name": "X-Account", "value": "42"}}})
+	w.trunk("model", host, port, map[string]any{"caller_id_header": "p_asserted_identity", "privacy": "id",
+		"number_format": "e164_no_plus",
+		"user_agent":    "acme/7", "extra_headers": []map[string]string{{"name": "X-Account", "value": "42"}}})
 	two := w.dialout(newNumber())
 	answered(second, two)
 	row, _ := second.Ledger().Call(leg(two))
-	for _, want := range []string{"From: \"Anonymous\" <sip:anonymous@anonymous.invalid>", "P-Asserted-Identity: <sip:493023125", "Privacy: id",
+	for _, want := range []string{"From: \"Anonymous\" <sip:anonymous@anonymous.invalid>",
+		"P-Asserted-Identity: <sip:493023125", "Privacy: id",
 		"User-Agent: acme/7", "X-Account: 42", "INVITE sip:4915112"} {
 		if !strings.Contains(row.Invite, want) {
 			t.Errorf("the INVITE has no %q", want)
@@ -83,11 +85,13 @@ func TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn(t *testing.
 	if n := w.shownTrunk("model").Status.LiveLegs; n != 0 {
 		t.Errorf("%d legs are live", n)
 	}
-	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1", "tls_roots": "no certificate"}); r.status != 422 ||
+	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1",
+		"tls_roots": "no certificate"}); r.status != 422 ||
 		!strings.Contains(string(r.body), "invalid_pem") {
 		t.Errorf("roots: %s", r)
 	}
-	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1", "listener": "nowhere"}); r.status != 422 ||
+	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1",
+		"listener": "nowhere"}); r.status != 422 ||
 		!strings.Contains(string(r.body), "unknown_listener") {
 		t.Errorf("listener: %s", r)
 	}
@@ -118,7 +122,8 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	w := newWorld(t, tuning{}, 200*time.Millisecond)
 	t.Setenv("ACME_SECRET", "wonderland")
 	w.trunk("by-api", "192.0.2.7", 5060, map[string]any{"active": false})
-	model, err := carrier.Start(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}, Media: true, KeepInvites: true})
+	model, err := carrier.Start(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}, Media: true,
+		KeepInvites: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +136,10 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 		}
 	}
 	w.flags.ConfigPath = trunksFile(t, "")
-	entry := "  - {id: by-file, host: " + host + ", port: " + port + ", username: acme, password_env: ACME_SECRET, cps_cap: "
-	listeners := "sip-listeners:\n  - {name: inside, address: \"127.0.0.1:0\"}\n  - {name: outside, address: \"127.0.0.1:0\", external: 203.0.113.7}\n"
+	entry := "  - {id: by-file, host: " + host + ", port: " + port +
+		", username: acme, password_env: ACME_SECRET, cps_cap: "
+	listeners := "sip-listeners:\n  - {name: inside, address: \"127.0.0.1:0\"}\n  - {name: outside, address: " +
+		"\"127.0.0.1:0\", external: 203.0.113.7}\n"
 	write(listeners + "trunks:\n" + entry + "20, listener: outside}\n")
 	w.restart()
 	if s := w.shownTrunk("by-file"); s.Origin != "file" || !s.HasPassword || s.CPSCap != 20 {
@@ -145,7 +152,8 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 	w.ended(call, engine.OutcomeCompleted)
 	_, outside, _ := strings.Cut(w.p.sip.ListenerAddr("outside", sipstack.UDP), ":")
 	a, _ := call.Attempt()
-	if row, _ := model.Ledger().Call(string(a.Leg(1))); !strings.Contains(row.Invite, "Via: SIP/2.0/UDP 203.0.113.7:"+outside+";") {
+	if row, _ := model.Ledger().Call(string(a.Leg(1))); !strings.Contains(row.Invite,
+		"Via: SIP/2.0/UDP 203.0.113.7:"+outside+";") {
 		t.Errorf("not from the listener that the trunk chose: %.200s", row.Invite)
 	}
 
@@ -161,11 +169,13 @@ func TestTrunksOfTheFileAreAppliedAtTheStartAndAtASignal(t *testing.T) {
 		t.Errorf("the same file again: %v, %d events after %d", err, w.rows("events"), changes)
 	}
 	write("trunks:\n" + entry + "0}\n")
-	if _, err := w.p.Reload(context.Background(), w.flags); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): cps_cap") {
+	if _, err := w.p.Reload(context.Background(), w.flags); err == nil ||
+		!strings.Contains(err.Error(), "trunks[0] (by-file): cps_cap") {
 		t.Errorf("%v", err)
 	}
 	write("trunks:\n" + entry + "5, listener: nowhere}\n")
-	if _, err := w.p.Reload(context.Background(), w.flags); err == nil || !strings.Contains(err.Error(), "trunks[0] (by-file): listener: ") {
+	if _, err := w.p.Reload(context.Background(), w.flags); err == nil ||
+		!strings.Contains(err.Error(), "trunks[0] (by-file): listener: ") {
 		t.Errorf("%v", err)
 	}
 	if s := w.shownTrunk("by-file"); s.CPSCap != 33 {
@@ -190,9 +200,11 @@ func TestASignedCallerIDReachesTheCarrierAndItsAttestationIsKept(t *testing.T) {
 	callee := person(50 * time.Millisecond)
 	callee.Headers = map[string]string{"P-Attestation-Indicator": "A"}
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{callee}, KeepInvites: true})
-	identity := "eyJhbGciOiJFUzI1NiJ9.eyJhdHRlc3QiOiJBIn0." + strings.Repeat("c2ln", 100) + `;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`
+	identity := "eyJhbGciOiJFUzI1NiJ9.eyJhdHRlc3QiOiJBIn0." + strings.Repeat("c2ln", 100) +
+		`;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`
 	w.hidden = append(w.hidden, "eyJhbGciOiJFUzI1NiJ9")
-	body := map[string]any{"bot_id": ourBot, "to_number": newNumber(), "variables": map[string]any{"name": "Ada", "sip_identity": identity}}
+	body := map[string]any{"bot_id": ourBot, "to_number": newNumber(),
+		"variables": map[string]any{"name": "Ada", "sip_identity": identity}}
 	var rep struct {
 		CallID engine.CallID `json:"call_id"`
 	}
@@ -213,11 +225,13 @@ func TestASignedCallerIDReachesTheCarrierAndItsAttestationIsKept(t *testing.T) {
 		t.Errorf("the bot is told %d parameters, the signature among them: %v", len(told), ok)
 	}
 	body["variables"] = map[string]any{"sip_identity": "a\r\nVia: b"}
-	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 || !strings.Contains(string(r.body), "invalid_identity") {
+	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 ||
+		!strings.Contains(string(r.body), "invalid_identity") {
 		t.Errorf("two lines: %s", r)
 	}
 	body["variables"] = map[string]any{"sip_identity": strings.Repeat("x", 4097)}
-	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 || !strings.Contains(string(r.body), "variables.sip_identity") {
+	if r := w.crm("POST", "/api/v1/sip/dialout", body); r.status != 422 ||
+		!strings.Contains(string(r.body), "variables.sip_identity") {
 		t.Errorf("4097 bytes: %s", r)
 	}
 }

@@ -142,12 +142,15 @@ func TestIntegratorsAreToldAndTheirLibrariesVerifyIt(t *testing.T) {
 	hook, secret := w.hook(in.URL+"/in", nil)
 	to := newNumber()
 	id := w.campaign(map[string]any{"max_attempts": 1, "concurrency": 2})
-	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []map[string]any{{"mobile": to, "metadata": map[string]string{"name": "Ada", "sip_identity": "signed"}}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []map[string]any{{"mobile": to,
+			"metadata": map[string]string{"name": "Ada", "sip_identity": "signed"}}}}).expect(200)
 	w.act(id, "start").expect(200)
 	single := newNumber()
 	call := w.dialout(single)
 	w.ended(call, engine.OutcomeCompleted)
-	kinds := []string{"campaign.started", "attempt.ended", "result.stored", "contact.completed", "campaign.completed", "dialout.ended"}
+	kinds := []string{"campaign.started", "attempt.ended", "result.stored", "contact.completed", "campaign.completed",
+		"dialout.ended"}
 	eventually(t, "everything is told", func() bool {
 		for _, k := range kinds {
 			if in.first(k, "") == nil {
@@ -177,7 +180,8 @@ func TestIntegratorsAreToldAndTheirLibrariesVerifyIt(t *testing.T) {
 	}
 	forged := *list[1]
 	forged.Body = bytes.Replace(forged.Body, []byte(to), []byte(newNumber()), 1)
-	if got := verified(t, secret, &forged); !strings.Contains(got[0], "WebhookVerificationError") || peer.Verify(forged.Body, forged.Header) == nil {
+	if got := verified(t, secret, &forged); !strings.Contains(got[0], "WebhookVerificationError") ||
+		peer.Verify(forged.Body, forged.Header) == nil {
 		t.Errorf("a forged one: %q", got)
 	}
 	for kind, number := range map[string]string{"attempt.ended": to, "contact.completed": to, "dialout.ended": single} {
@@ -269,7 +273,8 @@ func TestAWebhookReachesNoPrivateNetwork(t *testing.T) {
 			Deliveries []struct{ State, Type, Problem string }
 		}
 		w.operator("GET", "/api/v1/webhooks/"+hook+"/deliveries", nil).expect(200).into(&log)
-		return len(log.Deliveries) == 1 && log.Deliveries[0].State == "pending" && log.Deliveries[0].Problem == "address_forbidden"
+		return len(log.Deliveries) == 1 && log.Deliveries[0].State == "pending" &&
+			log.Deliveries[0].Problem == "address_forbidden"
 	})
 	if n := len(in.all()); n != 0 {
 		t.Errorf("%d requests came through", n)

@@ -254,9 +254,11 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	}
 	w.hidden = append(w.hidden, password)
 	var login struct{ Token string }
-	w.send("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail, "password": password}).expect(200).into(&login)
+	w.send("POST", "/api/v1/auth/token", map[string]any{"email": FirstAdminEmail,
+		"password": password}).expect(200).into(&login)
 	w.admin = login.Token
-	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{w.bot.URL()},
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10,
+		"endpoints":  []string{w.bot.URL()},
 		"auth_token": ourToken, "account": ourAccount}).expect(201)
 	w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{}).expect(201)
 	w.key = w.newKey(nil)

@@ -135,7 +135,8 @@ func (e erasure) End(
 // Erase erases a person from everything that is stored. The number is held until every component
 // has forgotten it, so that nobody dials it meanwhile; after an error the person may be partly
 // erased, and erasing again does the rest.
-func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
+func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson,
+	error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
 	hold := engine.AttemptID(hex.EncodeToString(id[:]))
@@ -149,7 +150,8 @@ func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool
 	return out, err
 }
 
-func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson, error) {
+func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson,
+	error) {
 	found, err := e.Store.Records.Traces(ctx, n)
 	if err != nil {
 		return engine.ErasedPerson{}, err

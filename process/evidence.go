@@ -17,7 +17,8 @@ import (
 )
 
 // ExportEvidence writes the file completely or not at all.
-func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by, path string) (m evidence.Manifest, err error) {
+func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by,
+	path string) (m evidence.Manifest, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".evidence") // 0600
 	if err != nil {
 		return m, fmt.Errorf("the file cannot be written: %w", err)
@@ -30,7 +31,8 @@ func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id 
 	return m, os.Rename(f.Name(), path)
 }
 
-func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by string, out io.Writer) (evidence.Manifest, error) {
+func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by string,
+	out io.Writer) (evidence.Manifest, error) {
 	if run == 0 {
 		c, err := s.Campaign(ctx, id)
 		if err != nil {
@@ -38,7 +40,8 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id e
 		}
 		run = c.Run
 	}
-	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by, Program: programVersion()}, key)
+	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by,
+		Program: programVersion()}, key)
 	if err := s.Records.Evidence(ctx, id, run, w); err != nil {
 		return evidence.Manifest{}, err
 	}

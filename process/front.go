@@ -73,7 +73,8 @@ func (f *Front) ChangeKey(
 
 // Suppress implements http.Suppressions: ringing calls are cancelled. The numbers are on the list
 // even if not every node confirmed.
-func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int, error) {
+func (f *Front) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reason string, who engine.Who) (int,
+	error) {
 	added, err := f.Store.Suppress(ctx, numbers, reason, who)
 	if err == nil {
 		err = f.tree.Suppressed(ctx, numbers)
@@ -182,11 +183,13 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	}
 	ports := http.Check{Name: "rtp_ports", OK: true}
 	if usable, all := f.p.media.Ports(); usable == 0 {
-		ports.OK, ports.Detail = false, fmt.Sprintf("none of the %d RTP sockets can be read; see the log, and the RTP port range", all)
+		ports.OK, ports.Detail = false, fmt.Sprintf("none of the %d RTP sockets can be read; see the log, and the RTP "+
+			"port range", all)
 	}
 	descriptors := http.Check{Name: "descriptors", OK: !f.p.api.Starved()}
 	if !descriptors.OK {
-		descriptors.Detail = "the process has no descriptors left: not every client or bot can be reached; raise its limit of open files (ulimit -n, LimitNOFILE)"
+		descriptors.Detail = "the process has no descriptors left: not every client or bot can be reached; raise its " +
+			"limit of open files (ulimit -n, LimitNOFILE)"
 	}
 	checks := []http.Check{db, trunks, ports, draining, descriptors, f.p.presence.check()}
 	if f.p.spool != nil {

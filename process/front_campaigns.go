@@ -54,7 +54,8 @@ func (f *Front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 	c := campaign.Campaign{ID: actors.NewCampaignID(), Settings: cmd.Settings, State: campaign.Draft, Version: 1, Run: 1,
 		CreatedAt: now, CreatedBy: cmd.Who}
 	who := cmd.Who
-	created := journal.Event{Campaign: c.ID, Seq: 1, Run: 1, At: now, Type: journal.CampaignCreated, Version: 1, Data: journal.Data{Who: &who}}
+	created := journal.Event{Campaign: c.ID, Seq: 1, Run: 1, At: now, Type: journal.CampaignCreated, Version: 1,
+		Data: journal.Data{Who: &who}}
 	if err := f.Store.InsertCampaign(ctx, c, created); err != nil {
 		return campaign.Detail{}, err
 	}
@@ -313,7 +314,8 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 
 // Contact implements http.Campaigns: the row, with its call brought up to date, and why it is not
 // dialled now.
-func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (d campaign.ContactDetail, err error) {
+func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (d campaign.ContactDetail,
+	err error) {
 	view, ok, err := f.Store.ContactView(ctx, id, cid)
 	if err == nil && !ok {
 		err = engine.NotFound("contact_not_found", "")

@@ -23,7 +23,8 @@ func (p *Process) EndInterrupted(ctx context.Context, say func(string, ...any)) 
 		if d.Campaign.State != campaign.Running && d.Campaign.State != campaign.Paused {
 			continue // it only waits for its last results
 		}
-		if _, err := p.tree.Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStop, Who: engine.System}); err != nil {
+		if _, err := p.tree.Act(ctx, campaign.Act{Campaign: id, Action: campaign.ActionStop,
+			Who: engine.System}); err != nil {
 			return fmt.Errorf("stop campaign %s of an interrupted run: %w", id, err)
 		}
 		say("campaign %s of an interrupted run is stopped", id)

@@ -35,7 +35,8 @@ type ladderKeeper struct {
 }
 
 func newLadderKeeper(store ladderStore, all bool, log zerolog.Logger) *ladderKeeper {
-	k := &ladderKeeper{store: store, all: all, log: log, queue: make(chan engine.Ladder, ladderQueue), stop: make(chan struct{}), done: make(chan struct{})}
+	k := &ladderKeeper{store: store, all: all, log: log, queue: make(chan engine.Ladder, ladderQueue),
+		stop: make(chan struct{}), done: make(chan struct{})}
 	go k.run()
 	return k
 }

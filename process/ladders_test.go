@@ -47,7 +47,8 @@ func TestADatabaseThatIsAwayCostsLaddersAndNoCalls(t *testing.T) {
 	})
 	close(s.gate) // back
 	k.close()
-	if lost := int(k.dropped.Load()); len(s.got)+lost != ladderQueue+ladderBatch+11 || len(s.got) < ladderQueue || lost < 10 {
+	if lost := int(k.dropped.Load()); len(s.got)+lost != ladderQueue+ladderBatch+11 || len(s.got) < ladderQueue ||
+		lost < 10 {
 		t.Errorf("%d kept, %d counted as lost", len(s.got), lost)
 	}
 }

@@ -214,7 +214,8 @@ func PrivateExists(dataDir, instance string) error {
 	}
 	folder, ok, err := private.Exists(dir, databaseName)
 	if err == nil && !ok {
-		err = engine.NotFound("database_missing", "the data folder "+dir+" has no private database (there is none in "+folder+"), and none was made; give the installation's settings "+
+		err = engine.NotFound("database_missing", "the data folder "+dir+" has no private database (there is none in "+folder+
+			"), and none was made; give the installation's settings "+
 			"(--config, DATABASE_URL or --data-dir), or start a new one with dialler serve")
 	}
 	return err
@@ -273,7 +274,8 @@ func (p *Process) Drain(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-deadline.C:
-			p.log.Warn().Int64("calls", p.liveCalls()).Msg("drain timeout; the calls still live are closed as lost at the next start")
+			p.log.Warn().Int64("calls", p.liveCalls()).Msg("drain timeout; the calls still live are closed as lost at the " +
+				"next start")
 			return
 		case <-tick.C:
 		}
@@ -286,7 +288,8 @@ func (p *Process) Drain(ctx context.Context) {
 // Abandon is for a process that ends at once: it reports what it leaves behind, and stops the
 // private PostgreSQL, which would outlive it.
 func (p *Process) Abandon() {
-	p.log.Warn().Int64("calls", p.liveCalls()).Msg("ended at once by a second signal; the calls still live are closed as lost at the next start")
+	p.log.Warn().Int64("calls", p.liveCalls()).Msg("ended at once by a second signal; the calls still live are closed " +
+		"as lost at the next start")
 	if p.pg != nil {
 		p.stopPrivate()
 	}

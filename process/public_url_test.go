@@ -13,7 +13,8 @@ func TestAnAddressThatMeansAllOfThemIsNoPublicURL(t *testing.T) {
 	f := func(given, want string) {
 		t.Helper()
 		err := (&Flags{PublicURL: given, KeepLadders: 14}).check()
-		if got := err == nil; got != (want == "") || err != nil && (!strings.Contains(err.Error(), "--public-url") || !strings.Contains(err.Error(), want)) {
+		if got := err == nil; got != (want == "") || err != nil &&
+			(!strings.Contains(err.Error(), "--public-url") || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", given, err, want)
 		}
 	}
@@ -48,7 +49,8 @@ func TestBotsPostResultsToAnAddressOfTheMachine(t *testing.T) {
 		}
 		got, err := reachedAt(listeners, routed, all)
 		if err != nil {
-			if want != "" || !strings.Contains(err.Error(), "--public-url") || !strings.Contains(err.Error(), strings.Fields(machine)[0]) {
+			if want != "" || !strings.Contains(err.Error(), "--public-url") ||
+				!strings.Contains(err.Error(), strings.Fields(machine)[0]) {
 				t.Errorf("%s, %s, %s: %v", sip, route, machine, err)
 			}
 			return
@@ -59,7 +61,8 @@ func TestBotsPostResultsToAnAddressOfTheMachine(t *testing.T) {
 	}
 	// Bots can reach the address that carriers reach.
 	f("203.0.113.10", "203.0.113.10:5060", "192.0.2.2", "192.0.2.2 203.0.113.10")
-	f("203.0.113.10", "127.0.0.1:5060 0.0.0.0:5061 sip.example.com:5062 203.0.113.10:5060", "192.0.2.2", "192.0.2.2 203.0.113.10")
+	f("203.0.113.10", "127.0.0.1:5060 0.0.0.0:5061 sip.example.com:5062 203.0.113.10:5060", "192.0.2.2",
+		"192.0.2.2 203.0.113.10")
 	f("2001:db8::10", "[2001:db8::10]:5060", "192.0.2.2", "192.0.2.2")
 	// Otherwise the default route's address, otherwise the only one.
 	f("192.0.2.2", "127.0.0.1:5060", "192.0.2.2", "192.0.2.2 172.17.0.1")

@@ -82,7 +82,8 @@ func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 			// One that cannot be deleted now is retried the next day. The file is deleted first,
 			// because a file without a row would never be found.
 			if err := k.files.Remove(r.ID); err != nil && engine.ErrorCode(err) != "recording_not_found" {
-				k.log.Error().Err(err).Str("attempt_id", string(r.Attempt)).Msg("a recording whose time is over cannot be deleted; it is tried again tomorrow")
+				k.log.Error().Err(err).Str("attempt_id",
+					string(r.Attempt)).Msg("a recording whose time is over cannot be deleted; it is tried again tomorrow")
 				continue
 			}
 			gone = append(gone, r.Attempt)
@@ -111,7 +112,8 @@ func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec eng
 		return err
 	}
 	if !ok {
-		k.log.Warn().Str("recording", rec.ID).Msg("a recording belongs to no attempt of this database; it is left where it is")
+		k.log.Warn().Str("recording",
+			rec.ID).Msg("a recording belongs to no attempt of this database; it is left where it is")
 		return nil
 	}
 	k.log.Warn().Str("attempt_id", string(a)).Msg("a recording that an earlier process left behind is kept as incomplete")

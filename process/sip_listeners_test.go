@@ -19,12 +19,14 @@ func TestTheListenersOfTheDocumentationAreListeners(t *testing.T) {
 	if !strings.Contains(example, "/etc/dialler/sip.pem") {
 		t.Fatal("no example")
 	}
-	flags := Flags{SIP: "127.0.0.1:5060", ConfigPath: trunksFile(t, "sip-listeners:"+strings.ReplaceAll(example, "/etc/dialler/sip.pem", file))}
+	flags := Flags{SIP: "127.0.0.1:5060", ConfigPath: trunksFile(t,
+		"sip-listeners:"+strings.ReplaceAll(example, "/etc/dialler/sip.pem", file))}
 	list, err := flags.sipListeners()
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v %v", list, err)
 	}
-	if a, b := list[0], list[1]; a.Name != "inside" || a.Certificate != nil || b.ExternalHost == "" || len(b.Transports) != 3 || b.Certificate == nil {
+	if a, b := list[0], list[1]; a.Name != "inside" || a.Certificate != nil || b.ExternalHost == "" ||
+		len(b.Transports) != 3 || b.Certificate == nil {
 		t.Fatalf("%+v", list)
 	}
 }
@@ -32,7 +34,8 @@ func TestTheListenersOfTheDocumentationAreListeners(t *testing.T) {
 func TestWithoutListenersInTheFileTheFlagsSayIt(t *testing.T) {
 	flags := Flags{SIP: "192.0.2.1:5070", SIPExternal: "203.0.113.9", ConfigPath: trunksFile(t, "log-level: info\n")}
 	list, err := flags.sipListeners()
-	if err != nil || len(list) != 1 || list[0].Address != "192.0.2.1:5070" || list[0].ExternalHost != "203.0.113.9" || len(list[0].Transports) != 0 {
+	if err != nil || len(list) != 1 || list[0].Address != "192.0.2.1:5070" || list[0].ExternalHost != "203.0.113.9" ||
+		len(list[0].Transports) != 0 {
 		t.Fatalf("%+v %v", list, err)
 	}
 	flags.SIP = "nowhere"
@@ -43,9 +46,10 @@ func TestWithoutListenersInTheFileTheFlagsSayIt(t *testing.T) {
 
 func TestWhatIsWrongWithAListenerOfTheFileIsSaid(t *testing.T) {
 	for text, want := range map[string]string{
-		"sip-listeners: yes\n":                                                              "must be a list",
-		"sip-listeners:\n  - {name: a, adress: 127.0.0.1:0}\n":                              "adress",
-		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, certificate: /not/there}\n":    "sip-listeners[0] (a): certificate",
+		"sip-listeners: yes\n":                                 "must be a list",
+		"sip-listeners:\n  - {name: a, adress: 127.0.0.1:0}\n": "adress",
+		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, certificate: /not/there}\n": "sip-listeners[0] (a): " +
+			"certificate",
 		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, key: /not/there}\n":            "needs a certificate",
 		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, transports: [sctp]}\n":         "none of udp, tcp, tls",
 		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0}\n  - {address: 127.0.0.1:0}\n": "needs a name",

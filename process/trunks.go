@@ -39,12 +39,15 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 		extra = append(extra, sipstack.Header{Name: h.Name, Value: h.Value})
 	}
 	return sipstack.TrunkConfig{
-		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(t.Transport), Username: t.Username, Password: t.Password,
-		FromDomain: t.FromDomain, FromUser: t.FromUser, CallerIDHeader: sipstack.CallerIDHeader(t.CallerIDHeader), Privacy: t.Privacy,
+		ID: t.ID, Host: t.Host, Port: t.Port, Transport: sipstack.Transport(
+			t.Transport), Username: t.Username, Password: t.Password,
+		FromDomain: t.FromDomain, FromUser: t.FromUser, CallerIDHeader: sipstack.CallerIDHeader(t.CallerIDHeader),
+		Privacy:      t.Privacy,
 		NumberFormat: sipstack.NumberFormat(t.NumberFormat), NumberCountry: t.NumberCountry, UserAgent: t.UserAgent,
 		Inbound:      inboundStatus[t.Inbound],
 		ExtraHeaders: extra, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
-		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener, ExternalHost: t.ExternalHost,
+		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener,
+		ExternalHost:  t.ExternalHost,
 		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
 		ReliableProvisionals: t.ReliableProvisionals, SessionSec: t.SessionSec, Redirects: t.Redirects,
 	}
@@ -139,5 +142,6 @@ func (p *Process) checkListener(name string) *engine.FieldError {
 		return nil
 	}
 	return &engine.FieldError{Field: "listener", Code: "unknown_listener",
-		Message: "must be one of the SIP listeners: " + strings.Join(p.listeners, ", ") + "; more can be set as sip-listeners in the configuration file"}
+		Message: "must be one of the SIP listeners: " + strings.Join(p.listeners, ", ") +
+			"; more can be set as sip-listeners in the configuration file"}
 }

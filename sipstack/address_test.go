@@ -13,7 +13,8 @@ import (
 func toAddress(a engine.AttemptID, leg engine.LegID, uri string) engine.PlaceLeg {
 	c := placeCommand(a, leg)
 	c.To, c.URI = "", uri
-	c.Headers = []engine.SIPHeader{{Name: "X-first_name", Value: "Anna"}, {Name: "X-bad name", Value: "x\r\nInjected: yes"}}
+	c.Headers = []engine.SIPHeader{{Name: "X-first_name", Value: "Anna"},
+		{Name: "X-bad name", Value: "x\r\nInjected: yes"}}
 	return c
 }
 
@@ -26,10 +27,12 @@ func TestALegWithAnAddressOfItsOwnNeedsNoTrunk(t *testing.T) {
 	s.PlaceLeg(toAddress(a, leg, uri), l.sink)
 	l.expect(leg, "sent answered(200) closed(200)")
 	r := u.request(sip.INVITE, 1)
-	if r.Recipient.String() != uri || r.To().Address.String() != uri || r.From().Address.User != placeCommand(a, leg).From.E164() {
+	if r.Recipient.String() != uri || r.To().Address.String() != uri ||
+		r.From().Address.User != placeCommand(a, leg).From.E164() {
 		t.Fatalf("%s", r)
 	}
-	if r.GetHeader("X-first_name").Value() != "Anna" || r.GetHeader("X-badname").Value() != "xInjected: yes" || r.GetHeader("Injected") != nil {
+	if r.GetHeader("X-first_name").Value() != "Anna" || r.GetHeader("X-badname").Value() != "xInjected: yes" ||
+		r.GetHeader("Injected") != nil {
 		t.Fatalf("%s", r)
 	}
 }
@@ -52,7 +55,8 @@ func TestALegToAnAddressIsEndedByALaterLife(t *testing.T) {
 	uri := "sip:bot@127.0.0.1:" + strconv.Itoa(u.port())
 	l := listen(t, nil)
 	a, leg := newLeg()
-	s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, URI: uri, From: "+4930", CSeq: 1, GiveUp: patience}, l.sink)
+	s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, URI: uri, From: "+4930", CSeq: 1,
+		GiveUp: patience}, l.sink)
 	l.expect(leg, "closed")
 	if r := u.request(sip.CANCEL, 1); r.Recipient.String() != uri {
 		t.Fatalf("%s", r)

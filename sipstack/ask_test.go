@@ -58,7 +58,8 @@ func TestAQuestionIsRepeatedAndGivenUpWithItsTime(t *testing.T) {
 	if err := askWithin(t, s, uri, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "in time") {
 		t.Errorf("nobody answers: %v", err)
 	}
-	if err := askWithin(t, s, uri+";transport=tcp", patience); err == nil || !strings.Contains(err.Error(), "nothing can be sent") {
+	if err := askWithin(t, s, uri+";transport=tcp", patience); err == nil ||
+		!strings.Contains(err.Error(), "nothing can be sent") {
 		t.Errorf("nobody listens: %v", err)
 	}
 }

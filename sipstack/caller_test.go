@@ -14,9 +14,10 @@ import (
 func invited(t *testing.T, change func(*sipstack.TrunkConfig), leg func(*engine.PlaceLeg)) *sip.Request {
 	t.Helper()
 	u := script{sip.INVITE: answers("100 Trying", "486 Busy Here"), sip.REGISTER: answers("200 OK")}.start(t)
-	s := newStack(t, sipstack.Config{ExternalHost: "192.0.2.9", WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
-		return string(f) + country + strings.TrimPrefix(n.E164(), "+") // what a format looks like is not this package's
-	}})
+	s := newStack(t, sipstack.Config{ExternalHost: "192.0.2.9",
+		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
+			return string(f) + country + strings.TrimPrefix(n.E164(), "+") // what a format looks like is not this package's
+		}})
 	setTrunk(s, u.port(), change)
 	eventually(t, "a trunk that registers has done so", func() bool { return len(s.Registrations()) == 0 || s.Registrations()[0].Registered })
 	l := listen(t, nil)
@@ -49,7 +50,8 @@ func TestTheCallerIDStandsWhereTheTrunkWantsIt(t *testing.T) {
 		t.Helper()
 		m := invited(t, change, nil)
 		value, _, _ := strings.Cut(header(m, "From"), ";tag=")
-		if value != from || header(m, "P-Asserted-Identity") != asserted || header(m, "P-Preferred-Identity") != preferred || header(m, "Privacy") != privacy {
+		if value != from || header(m, "P-Asserted-Identity") != asserted || header(m, "P-Preferred-Identity") != preferred ||
+			header(m, "Privacy") != privacy {
 			t.Errorf("From %q, asserted %q, preferred %q, privacy %q", value, header(m, "P-Asserted-Identity"),
 				header(m, "P-Preferred-Identity"), header(m, "Privacy"))
 		}
@@ -62,13 +64,15 @@ func TestTheCallerIDStandsWhereTheTrunkWantsIt(t *testing.T) {
 	f(func(c *sipstack.TrunkConfig) {
 		c.FromUser, c.FromDomain, c.CallerIDHeader = "acme user", "acme.example", sipstack.CallerIDAsserted
 	}, "<sip:acme%20user@acme.example>", "<sip:e164493012345678@acme.example>", "", "")
-	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader = sipstack.CallerIDPreferred }, "<"+number+">", "", "<"+number+">", "")
+	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader = sipstack.CallerIDPreferred }, "<"+number+">", "", "<"+number+">",
+		"")
 	// RFC 3325 §9.3: with "id", From must not reveal it either.
 	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader, c.Privacy = sipstack.CallerIDAsserted, "id;critical" },
 		`"Anonymous" <sip:anonymous@anonymous.invalid>`, "<"+number+">", "", "id;critical")
 	f(func(c *sipstack.TrunkConfig) { c.FromUser, c.Privacy = "account", "id" },
 		`"Anonymous" <sip:anonymous@anonymous.invalid>`, "", "", "id")
-	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader, c.Privacy = sipstack.CallerIDAsserted, "user" }, "<"+number+">", "<"+number+">", "", "user")
+	f(func(c *sipstack.TrunkConfig) { c.CallerIDHeader, c.Privacy = sipstack.CallerIDAsserted, "user" }, "<"+number+">",
+		"<"+number+">", "", "user")
 	f(func(c *sipstack.TrunkConfig) { c.Privacy = "none" }, "<"+number+">", "", "", "none")
 }
 
@@ -86,7 +90,8 @@ func TestBothNumbersHaveTheTrunksFormat(t *testing.T) {
 func TestNoSettingCanWriteASecondHeader(t *testing.T) {
 	const evil = "x\r\nX-Injected: yes\r\n\r\nbody"
 	m := invited(t, func(c *sipstack.TrunkConfig) {
-		c.FromUser, c.FromDomain, c.Privacy, c.UserAgent, c.CallerIDHeader = evil, "x\r\ny z", evil, evil, sipstack.CallerIDAsserted
+		c.FromUser, c.FromDomain, c.Privacy, c.UserAgent, c.CallerIDHeader =
+			evil, "x\r\ny z", evil, evil, sipstack.CallerIDAsserted
 		c.ExtraHeaders = []sipstack.Header{{Name: "X-Account\r\nX-Injected", Value: evil}, {Name: "\r\n", Value: "nothing"}}
 	}, func(p *engine.PlaceLeg) {
 		p.From, p.To = engine.PhoneNumber("+49"+evil), engine.PhoneNumber("+49"+evil)
@@ -105,7 +110,8 @@ func TestATrunkHasItsOwnUserAgentAndHeaders(t *testing.T) {
 		c.UserAgent = "acme/2"
 		c.ExtraHeaders = []sipstack.Header{{Name: "X-Account", Value: "42"}, {Name: "X-Tag", Value: "ä; b=\"c\""}}
 	}, func(p *engine.PlaceLeg) {
-		p.Headers = []engine.SIPHeader{{Name: "Identity", Value: `eyJh.eyJk.sig;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`}}
+		p.Headers = []engine.SIPHeader{{Name: "Identity",
+			Value: `eyJh.eyJk.sig;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`}}
 	})
 	for name, want := range map[string]string{
 		"User-Agent": "acme/2", "X-Account": "42", "X-Tag": "ä; b=\"c\"",

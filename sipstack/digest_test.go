@@ -22,9 +22,10 @@ func hexOf(parts ...string) string {
 func TestTheStrongestOfSeveralChallengesIsAnsweredAsItsRFCSays(t *testing.T) {
 	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		if header(r, "Authorization") == "" {
-			u.send(from, response(r, "401 Unauthorized", "a", "WWW-Authenticate: Digest realm=\"r\", nonce=\"m\", algorithm=MD5, qop=\"auth\"\r\n"+
-				"WWW-Authenticate: Digest realm=\"r\", nonce=\"x\", algorithm=SHA-512-256, qop=\"auth,auth-int\", opaque=\"o\"\r\n"+
-				"WWW-Authenticate: Digest realm=\"r\", nonce=\"s\", algorithm=SHA-256, qop=\"auth\"\r\n", ""))
+			u.send(from, response(r, "401 Unauthorized", "a",
+				"WWW-Authenticate: Digest realm=\"r\", nonce=\"m\", algorithm=MD5, qop=\"auth\"\r\n"+
+					"WWW-Authenticate: Digest realm=\"r\", nonce=\"x\", algorithm=SHA-512-256, qop=\"auth,auth-int\", opaque=\"o\"\r\n"+
+					"WWW-Authenticate: Digest realm=\"r\", nonce=\"s\", algorithm=SHA-256, qop=\"auth\"\r\n", ""))
 			return
 		}
 		answers("486 Busy Here")(u, r, from)
@@ -44,7 +45,8 @@ func TestTheStrongestOfSeveralChallengesIsAnsweredAsItsRFCSays(t *testing.T) {
 	}
 	uri := r.Recipient.String()
 	want := hexOf(hexOf("alice", "r", "secret"), "x", "00000001", field("cnonce"), "auth", hexOf("INVITE", uri))
-	if field("response") != want || field("nc") != "00000001" || field("qop") != "auth" || field("opaque") != "o" || field("uri") != uri {
+	if field("response") != want || field("nc") != "00000001" || field("qop") != "auth" || field("opaque") != "o" ||
+		field("uri") != uri {
 		t.Fatalf("%s\nwant the response %s", auth, want)
 	}
 }
@@ -72,11 +74,13 @@ func TestAProxyAndTheFarSideAreAnsweredTogether(t *testing.T) {
 		l.expect(place(s, l), "sent refused(486)")
 		all := u.all(sip.INVITE)
 		last := all[len(all)-1]
-		if !strings.Contains(header(last, "Proxy-Authorization"), `realm="p"`) || !strings.Contains(header(last, "Authorization"), `realm="u"`) {
+		if !strings.Contains(header(last, "Proxy-Authorization"), `realm="p"`) ||
+			!strings.Contains(header(last, "Authorization"), `realm="u"`) {
 			t.Fatalf("%s", last)
 		}
 	}
-	const proxy, far = "Proxy-Authenticate: Digest realm=\"p\", nonce=\"1\"\r\n", "WWW-Authenticate: Digest realm=\"u\", nonce=\"2\"\r\n"
+	const proxy, far = "Proxy-Authenticate: Digest realm=\"p\", nonce=\"1\"\r\n", "WWW-Authenticate: Digest " +
+		"realm=\"u\", nonce=\"2\"\r\n"
 	f(proxy, far)
 	f(proxy+far, "") // a forking proxy merges both (RFC 3261 §16.7)
 }

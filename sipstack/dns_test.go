@@ -70,7 +70,8 @@ func (n *nameServer) serve() {
 			continue
 		}
 		q := m.Questions[0]
-		out := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true}, Questions: m.Questions}
+		out := dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true},
+			Questions: m.Questions}
 		name := strings.ToLower(q.Name.String())
 		h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET, TTL: 60}
 		n.mu.Lock()
@@ -155,7 +156,8 @@ func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
 	ns.record("_sip._udp.carrier.example.", 1, silent.port())
 	ns.record("_sip._udp.carrier.example.", 2, other.port())
 	health := make(chan engine.TrunkHealth, 10)
-	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast, OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast,
+		OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
 	setTrunk(s, 0, func(c *sipstack.TrunkConfig) { byName(c); c.OptionsInterval = fast.T1 * 20 })
 	if h := <-health; !h.Up {
 		t.Fatalf("%+v", h)
@@ -196,7 +198,8 @@ func TestRegistrationFailsOverToTheNextAddress(t *testing.T) {
 func TestRequestsGoToTheOutboundProxy(t *testing.T) {
 	ns := newNameServer(t)
 	u := script{
-		sip.INVITE: answers("180 Ringing"), sip.CANCEL: answers("200 OK"), sip.OPTIONS: answers("200 OK"), sip.REGISTER: registrar(grants("600")),
+		sip.INVITE: answers("180 Ringing"), sip.CANCEL: answers("200 OK"), sip.OPTIONS: answers(
+			"200 OK"), sip.REGISTER: registrar(grants("600")),
 	}.start(t)
 	ns.record("_sip._udp.proxy.example.", 1, u.port())
 	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast})
@@ -209,13 +212,16 @@ func TestRequestsGoToTheOutboundProxy(t *testing.T) {
 	leg := place(s, l)
 	l.kind(leg, engine.LegProvisional)
 	s.CancelLeg(leg)
-	for _, m := range []*sip.Request{u.request(sip.INVITE, 1), u.request(sip.CANCEL, 1), u.request(sip.OPTIONS, 1), u.request(sip.REGISTER, 1)} {
-		if m.Recipient.Host != "carrier.invalid" || m.Recipient.Port != 5070 || header(m, "Route") != "<sip:proxy.example;lr>" {
+	for _, m := range []*sip.Request{u.request(sip.INVITE, 1), u.request(sip.CANCEL, 1), u.request(sip.OPTIONS, 1),
+		u.request(sip.REGISTER, 1)} {
+		if m.Recipient.Host != "carrier.invalid" || m.Recipient.Port != 5070 ||
+			header(m, "Route") != "<sip:proxy.example;lr>" {
 			t.Errorf("%s", m)
 		}
 	}
 	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.OutboundProxy = "proxy.example:nowhere" })
-	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk || !strings.Contains(e.Reason, "outbound_proxy") {
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk ||
+		!strings.Contains(e.Reason, "outbound_proxy") {
 		t.Fatalf("%+v", e)
 	}
 }
@@ -233,7 +239,8 @@ func TestALongInviteGoesOverTCP(t *testing.T) {
 	setTrunk(s, u.port(), nil)
 	l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
 	first, second := u.request(sip.INVITE, 1), u.request(sip.INVITE, 2)
-	if first.Via().Transport != "TCP" || u.request(sip.ACK, 1).Via().Transport != "TCP" || second.Via().Transport != "UDP" || f.count() != 1 {
+	if first.Via().Transport != "TCP" || u.request(sip.ACK, 1).Via().Transport != "TCP" ||
+		second.Via().Transport != "UDP" || f.count() != 1 {
 		t.Fatalf("%s\n%s", first, second)
 	}
 	if strings.Contains(header(first, "Contact"), "transport") {
@@ -262,13 +269,15 @@ func TestALongRequestInADialogGoesOverTCP(t *testing.T) {
 		setTrunk(s, u.port(), nil)
 		l.expect(place(s, l), "sent answered(200) closed(200)")
 		bye := u.request(sip.BYE, 1)
-		if bye.Via().Transport != want || u.request(sip.INVITE, 1).Via().Transport != "UDP" || len(bye.GetHeaders("route")) != 10 || u.count(sip.BYE) != 1 {
+		if bye.Via().Transport != want || u.request(sip.INVITE, 1).Via().Transport != "UDP" ||
+			len(bye.GetHeaders("route")) != 10 || u.count(sip.BYE) != 1 {
 			t.Fatalf("%d: %s", u.count(sip.BYE), bye)
 		}
 	}
 	routed := func(u *uas, r *sip.Request, from netip.AddrPort) {
 		line := fmt.Sprintf("Record-Route: <sip:127.0.0.1:%d;lr;x=%s>\r\n", u.port(), strings.Repeat("y", 120))
-		u.send(from, response(r, "200 OK", "a", strings.Repeat(line, 10)+fmt.Sprintf("Contact: <sip:c@127.0.0.1:%d>\r\n", u.port()), string(testOffer)))
+		u.send(from, response(r, "200 OK", "a", strings.Repeat(line, 10)+
+			fmt.Sprintf("Contact: <sip:c@127.0.0.1:%d>\r\n", u.port()), string(testOffer)))
 	}
 	calls := script{sip.INVITE: routed, sip.BYE: answers("200 OK")}
 	t.Run("taken", func(t *testing.T) {
@@ -288,7 +297,8 @@ func TestALegOfAnEarlierLifeIsCancelledAtEveryAddress(t *testing.T) {
 	setTrunk(s, 0, byName)
 	l := listen(t, nil)
 	attempt, leg := newLeg()
-	s.RecoverLeg(engine.RecoveredLeg{Attempt: attempt, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4915112345678", CSeq: 1, GiveUp: patience}, l.sink)
+	s.RecoverLeg(engine.RecoveredLeg{Attempt: attempt, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4915112345678",
+		CSeq: 1, GiveUp: patience}, l.sink)
 	l.expect(leg, "closed")
 	a.request(sip.CANCEL, 1)
 	b.request(sip.CANCEL, 1)
@@ -311,7 +321,8 @@ func TestAnOverloadedServerIsFollowedByTheNextAddress(t *testing.T) {
 	l := listen(t, confirming(s, true))
 	events := l.expect(place(s, l), "sent provisional(100) provisional(180) answered(200) closed(200)")
 	x, y := a.request(sip.INVITE, 1), b.request(sip.INVITE, 1)
-	if x.CallID().Value() != y.CallID().Value() || y.CSeq().SeqNo != 2 || header(x, "From") != header(y, "From") || header(x, "Via") == header(y, "Via") || x.Recipient.String() != y.Recipient.String() {
+	if x.CallID().Value() != y.CallID().Value() || y.CSeq().SeqNo != 2 || header(x, "From") != header(y, "From") ||
+		header(x, "Via") == header(y, "Via") || x.Recipient.String() != y.Recipient.String() {
 		t.Fatalf("%s\n%s\n%v", x, y, events)
 	}
 	if ack := a.request(sip.ACK, 1); header(ack, "Via") != header(x, "Via") {
@@ -337,10 +348,11 @@ func TestALimitOfTheCarrierHoldsForAllItsAddresses(t *testing.T) {
 }
 
 func TestNobodyIsCalledAtAnotherAddressAfterCancel(t *testing.T) {
-	s, a, b := pair(t, script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: func(u *uas, r *sip.Request, from netip.AddrPort) {
-		u.reply(r, from, "200 OK", "far", "", "")
-		u.reply(u.all(sip.INVITE)[0], from, "503 Service Unavailable", "far", "", "")
-	}}, takesCalls)
+	s, a, b := pair(t, script{sip.INVITE: answers("180 Ringing"),
+		sip.CANCEL: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			u.reply(r, from, "200 OK", "far", "", "")
+			u.reply(u.all(sip.INVITE)[0], from, "503 Service Unavailable", "far", "", "")
+		}}, takesCalls)
 	l := listen(t, nil)
 	leg := place(s, l)
 	l.kind(leg, engine.LegProvisional)
@@ -389,7 +401,8 @@ func TestAnInviteThatCredentialsMakeTooLongGoesOverTCP(t *testing.T) {
 		if n := len(first.String()); n > 1300 || len(second.String()) <= 1300 {
 			t.Fatalf("%d and %d bytes", n, len(second.String()))
 		}
-		if want := map[bool]string{true: "TCP", false: "UDP"}[tcp]; first.Via().Transport != "UDP" || second.Via().Transport != want {
+		if want := map[bool]string{true: "TCP", false: "UDP"}[tcp]; first.Via().Transport != "UDP" ||
+			second.Via().Transport != want {
 			t.Fatalf("%s\n%s", first, second)
 		}
 		// The ACK of the challenge goes where the challenge came from.

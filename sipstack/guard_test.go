@@ -29,7 +29,8 @@ func stranger(t *testing.T, s *sipstack.Stack, text string) {
 }
 
 func outside(method, callID string) string {
-	return method + " sip:x@y SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bK" + callID + "\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>\r\nCall-ID: " +
+	return method + " sip:x@y SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bK" + callID +
+		"\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>\r\nCall-ID: " +
 		callID + "\r\nCSeq: 1 " + method + "\r\nContent-Length: 0\r\n\r\n"
 }
 
@@ -44,7 +45,8 @@ func TestOnlyAddressesOfTrunksAreAnswered(t *testing.T) {
 	// Even if it fully identifies the call, a stranger's BYE ends nothing.
 	invite := u.request(sip.INVITE, 1)
 	from, to := invite.From().Value(), invite.To().Value()
-	stranger(t, s, "BYE sip:x@y SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bKz\r\nFrom: "+to+";tag=far\r\nTo: "+from+
+	stranger(t, s, "BYE sip:x@y SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1;rport;branch=z9hG4bKz\r\nFrom: "+to+
+		";tag=far\r\nTo: "+from+
 		"\r\nCall-ID: "+string(leg)+"\r\nCSeq: 9 BYE\r\nContent-Length: 0\r\n\r\n")
 	eventually(t, "all are counted", func() bool { return s.Stats().Strangers == 7 })
 	u.inDialog(invite, "far", "OPTIONS", 1, "", "")

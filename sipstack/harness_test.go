@@ -423,7 +423,8 @@ func (u *uas) request(method sip.RequestMethod, n int) *sip.Request {
 // repeated waits until a method has come n times, including repetitions.
 func (u *uas) repeated(method sip.RequestMethod, n int) *sip.Request {
 	u.t.Helper()
-	eventually(u.t, fmt.Sprintf("%s %d times at the far side", method, n), func() bool { return len(u.copies(method)) >= n })
+	eventually(u.t, fmt.Sprintf("%s %d times at the far side", method, n),
+		func() bool { return len(u.copies(method)) >= n })
 	return u.copies(method)[n-1]
 }
 
@@ -444,7 +445,8 @@ func (u *uas) send(to netip.AddrPort, text string) {
 			return
 		}
 	}
-	if _, err := u.conn.WriteToUDPAddrPort([]byte(text), to); err != nil && !errors.Is(err, net.ErrClosed) { // closed: the test has seen enough
+	if _, err := u.conn.WriteToUDPAddrPort([]byte(text), to); err != nil &&
+		!errors.Is(err, net.ErrClosed) { // closed: the test has seen enough
 		u.t.Errorf("far side: %v", err)
 	}
 }
@@ -455,7 +457,8 @@ func (u *uas) reply(r *sip.Request, to netip.AddrPort, status, tag, extra, body 
 }
 
 func response(r *sip.Request, status, tag, extra, body string) string {
-	b := "SIP/2.0 " + status + "\r\nVia: " + r.Via().Value() + "\r\nFrom: " + r.From().Value() + "\r\nTo: " + r.To().Value()
+	b := "SIP/2.0 " + status + "\r\nVia: " + r.Via().Value() + "\r\nFrom: " + r.From().Value() + "\r\nTo: " +
+		r.To().Value()
 	if _, has := r.To().Params.Get("tag"); tag != "" && !has {
 		b += ";tag=" + tag
 	}

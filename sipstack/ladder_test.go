@@ -71,7 +71,8 @@ func TestTheLadderOfALegHoldsEveryMessageOnce(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	for _, m := range kept {
-		if strings.Contains(m.Note+m.Reason, "+49") || m.Leg != leg || m.At.IsZero() || m.CSeq == 0 || (m.Method == "INVITE" && m.Code == 180 && m.Repeats != 1) {
+		if strings.Contains(m.Note+m.Reason, "+49") || m.Leg != leg || m.At.IsZero() || m.CSeq == 0 ||
+			(m.Method == "INVITE" && m.Code == 180 && m.Repeats != 1) {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -82,7 +83,8 @@ func TestTheLadderOfALegHoldsEveryMessageOnce(t *testing.T) {
 
 func TestTheLadderOfARefusedLegHasItsReasons(t *testing.T) {
 	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
-		u.reply(r, from, "503 No\x01 Circuit "+strings.Repeat("x", 100), "far", "Retry-After: 7\r\nReason: Q.850;cause=34\r\n", "")
+		u.reply(r, from, "503 No\x01 Circuit "+strings.Repeat("x", 100), "far",
+			"Retry-After: 7\r\nReason: Q.850;cause=34\r\n", "")
 	}}.start(t)
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), nil)
@@ -90,7 +92,8 @@ func TestTheLadderOfARefusedLegHasItsReasons(t *testing.T) {
 	leg := place(s, l)
 	l.kind(leg, engine.LegRefused)
 	ms := s.Ladder(l.of(leg)[0].Attempt)
-	if len(ms) != 3 || ms[1].Code != 503 || len(ms[1].Reason) > 60 || ms[1].Note != "Retry-After: 7, Reason: Q.850;cause=34" || ms[2].Method != "ACK" || !ms[2].Sent {
+	if len(ms) != 3 || ms[1].Code != 503 || len(ms[1].Reason) > 60 ||
+		ms[1].Note != "Retry-After: 7, Reason: Q.850;cause=34" || ms[2].Method != "ACK" || !ms[2].Sent {
 		t.Errorf("%+v", ms)
 	}
 }
@@ -98,7 +101,8 @@ func TestTheLadderOfARefusedLegHasItsReasons(t *testing.T) {
 func TestALadderIsBounded(t *testing.T) {
 	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		for i := range 3 * engine.LadderCap {
-			u.reply(r, from, "183 Progress "+strings.Repeat("i", 1+i%50), "far", "Reason: SIP;cause=200;text=\""+strings.Repeat("x", i%50)+"\"\r\n", "")
+			u.reply(r, from, "183 Progress "+strings.Repeat("i", 1+i%50), "far",
+				"Reason: SIP;cause=200;text=\""+strings.Repeat("x", i%50)+"\"\r\n", "")
 		}
 		u.reply(r, from, "486 Busy Here", "far", "", "")
 	}}.start(t)

@@ -18,8 +18,10 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 	invite := func(u *uas, s *sipstack.Stack, status, tag string) (id engine.LegID, send func()) {
 		_, leg := newLeg()
 		sum := sha256.Sum256([]byte("INVITE.1." + string(leg)))
-		text := "SIP/2.0 " + status + "\r\nVia: SIP/2.0/UDP " + s.Addr() + ";branch=z9hG4bK" + hex.EncodeToString(sum[:10]) + "\r\n" +
-			"From: <sip:+4930@127.0.0.1>;tag=ours\r\nTo: <sip:+4940@127.0.0.1>;tag=" + tag + "\r\nCall-ID: " + string(leg) + "\r\nCSeq: 1 INVITE\r\n" +
+		text := "SIP/2.0 " + status + "\r\nVia: SIP/2.0/UDP " + s.Addr() + ";branch=z9hG4bK" + hex.EncodeToString(sum[:10]) +
+			"\r\n" +
+			"From: <sip:+4930@127.0.0.1>;tag=ours\r\nTo: <sip:+4940@127.0.0.1>;tag=" + tag + "\r\nCall-ID: " + string(leg) +
+			"\r\nCSeq: 1 INVITE\r\n" +
 			"Contact: <sip:" + u.conn.LocalAddr().String() + ">\r\nContent-Length: 0\r\n\r\n"
 		return leg, func() { u.send(addr(s), text) }
 	}
@@ -30,7 +32,8 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 		leg, send := invite(u, s, "200 OK", "far")
 		send()
 		ack, bye := u.request(sip.ACK, 1), u.request(sip.BYE, 1)
-		if ack.CSeq().SeqNo != 1 || toTagOf(bye) != "far" || bye.CallID().Value() != string(leg) || !strings.Contains(bye.From().Value(), "sip:+4930@127.0.0.1") {
+		if ack.CSeq().SeqNo != 1 || toTagOf(bye) != "far" || bye.CallID().Value() != string(leg) ||
+			!strings.Contains(bye.From().Value(), "sip:+4930@127.0.0.1") {
 			t.Fatalf("%s\n%s", ack, bye)
 		}
 		if a, _, _ := strings.Cut(string(leg), "."); len(s.AttachLeg(engine.AttemptID(a), func(engine.LegEvent) {})) != 0 {

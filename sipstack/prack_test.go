@@ -105,9 +105,11 @@ func TestAChallengedPrackIsSentWithCredentials(t *testing.T) {
 	u := script{sip.PRACK: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		switch {
 		case r.GetHeader("Proxy-Authorization") == nil:
-			u.send(from, response(r, "407 Proxy Authentication Required", "far", "Proxy-Authenticate: Digest realm=\"p\", nonce=\"n\", qop=\"auth\"\r\n", ""))
+			u.send(from, response(r, "407 Proxy Authentication Required", "far",
+				"Proxy-Authenticate: Digest realm=\"p\", nonce=\"n\", qop=\"auth\"\r\n", ""))
 		case r.GetHeader("Authorization") == nil:
-			u.send(from, response(r, "401 Unauthorized", "far", "WWW-Authenticate: Digest realm=\"u\", nonce=\"m\", qop=\"auth\"\r\n", ""))
+			u.send(from, response(r, "401 Unauthorized", "far",
+				"WWW-Authenticate: Digest realm=\"u\", nonce=\"m\", qop=\"auth\"\r\n", ""))
 		default:
 			answers("200 OK")(u, r, from)
 		}
@@ -121,7 +123,8 @@ func TestAChallengedPrackIsSentWithCredentials(t *testing.T) {
 	if header(last, "RAck") != "1 1 INVITE" || last.CSeq().SeqNo != 4 {
 		t.Fatalf("%s", last)
 	}
-	if !strings.Contains(header(last, "Proxy-Authorization"), "nc=00000002") || !strings.Contains(header(last, "Authorization"), "nc=00000001") {
+	if !strings.Contains(header(last, "Proxy-Authorization"), "nc=00000002") ||
+		!strings.Contains(header(last, "Authorization"), "nc=00000001") {
 		t.Fatalf("both credentials, the nonce counted:\n%s", last)
 	}
 }
@@ -149,7 +152,8 @@ func TestReliableProvisionalsAsTheTrunkWantsThem(t *testing.T) {
 		l := listen(t, nil)
 		leg := place(s, l)
 		invite := u.request(sip.INVITE, 1)
-		if header(invite, "Supported") != supported || header(invite, "Require") != require || header(invite, "Session-Expires") != "" {
+		if header(invite, "Supported") != supported || header(invite, "Require") != require ||
+			header(invite, "Session-Expires") != "" {
 			t.Fatalf("%s: %s", mode, invite)
 		}
 		u.reliably(invite, addr(s), "180 Ringing", "far", "1", "")

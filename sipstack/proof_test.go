@@ -35,7 +35,8 @@ func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 	far := func(u *uas) string { return u.conn.LocalAddr().String() }
 	// f sets the far side's answers to the CANCEL or the BYE of such a leg, and what it sends
 	// unasked after the CANCEL.
-	f := func(name string, want engine.Proof, dialog bool, does script, says func(u *uas, s *sipstack.Stack, cancel *sip.Request)) {
+	f := func(name string, want engine.Proof, dialog bool, does script,
+		says func(u *uas, s *sipstack.Stack, cancel *sip.Request)) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
 			u := does.start(t)
@@ -48,7 +49,8 @@ func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 				r.GiveUp = patience
 			}
 			if dialog {
-				r.Dialog = &engine.DialogState{ToTag: "far", RemoteTarget: "sip:x@" + far(u), CSeq: 1, RemoteAddr: far(u), Transport: "udp", LocalAddr: s.Addr()}
+				r.Dialog = &engine.DialogState{ToTag: "far", RemoteTarget: "sip:x@" + far(u), CSeq: 1, RemoteAddr: far(u),
+					Transport: "udp", LocalAddr: s.Addr()}
 			}
 			s.RecoverLeg(r, l.sink)
 			if says != nil {
@@ -67,14 +69,17 @@ func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 		}
 	}
 	hangsUp := func(u *uas, s *sipstack.Stack, cancel *sip.Request) {
-		u.send(addr(s), "BYE sip:dialler@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+far(u)+";branch=z9hG4bKbye\r\nMax-Forwards: 70\r\n"+
-			"From: "+cancel.To().Value()+";tag=far\r\nTo: "+cancel.From().Value()+"\r\nCall-ID: "+cancel.CallID().Value()+"\r\nCSeq: 7 BYE\r\nContent-Length: 0\r\n\r\n")
+		u.send(addr(s), "BYE sip:dialler@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+far(u)+
+			";branch=z9hG4bKbye\r\nMax-Forwards: 70\r\n"+
+			"From: "+cancel.To().Value()+";tag=far\r\nTo: "+cancel.From().Value()+"\r\nCall-ID: "+cancel.CallID().Value()+
+			"\r\nCSeq: 7 BYE\r\nContent-Length: 0\r\n\r\n")
 	}
 	unknown := answers("481 Call/Transaction Does Not Exist")
 	f("481 to the CANCEL", engine.Unproven, false, script{sip.CANCEL: unknown}, nil)
 	f("200 to the CANCEL and nothing more", engine.Unproven, false, script{sip.CANCEL: answers("200 OK")}, nil)
 	f("no answer to the CANCEL", engine.Unproven, false, nil, nil)
-	f("487 to the INVITE", engine.ProofRefused, false, script{sip.CANCEL: answers("200 OK")}, invite("487 Request Terminated"))
+	f("487 to the INVITE", engine.ProofRefused, false, script{sip.CANCEL: answers("200 OK")},
+		invite("487 Request Terminated"))
 	f("486 to the INVITE", engine.ProofRefused, false, nil, invite("486 Busy Here"))
 	f("200 to the INVITE, 200 to its BYE", engine.ProofBye, false, script{sip.BYE: answers("200 OK")}, invite("200 OK"))
 	f("200 to the INVITE, no answer to its BYE", engine.Unproven, false, nil, invite("200 OK"))
@@ -95,13 +100,15 @@ func TestANameThatDoesNotResolveProvesNothing(t *testing.T) {
 		t.Helper()
 		l := listen(t, nil)
 		a, leg := newLeg()
-		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: 1, GiveUp: 100 * time.Millisecond, Dialog: d}, l.sink)
+		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: 1,
+			GiveUp: 100 * time.Millisecond, Dialog: d}, l.sink)
 		if e := l.end(leg); e.Proves() != engine.Unproven {
 			t.Errorf("%+v", e)
 		}
 	}
 	recover(nil)
-	recover(&engine.DialogState{ToTag: "far", RemoteTarget: "sip:x@carrier.example", CSeq: 1, Transport: "udp", LocalAddr: s.Addr()})
+	recover(&engine.DialogState{ToTag: "far", RemoteTarget: "sip:x@carrier.example", CSeq: 1, Transport: "udp",
+		LocalAddr: s.Addr()})
 	if st := s.Stats(); st.Cancels+st.Byes > 0 {
 		t.Errorf("sent to nobody: %+v", st)
 	}
@@ -131,12 +138,14 @@ func TestWhatProvesThatALegOfOursIsOver(t *testing.T) {
 	}
 	f("refused", engine.ProofRefused, script{sip.INVITE: answers("486 Busy Here")}, nil)
 	f("200 to the BYE", engine.ProofBye, script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK")}, nil)
-	f("481 to the BYE", engine.ProofBye, script{sip.INVITE: answers("200 OK"), sip.BYE: answers("481 Call/Transaction Does Not Exist")}, nil)
+	f("481 to the BYE", engine.ProofBye, script{sip.INVITE: answers("200 OK"),
+		sip.BYE: answers("481 Call/Transaction Does Not Exist")}, nil)
 	f("no answer to the BYE", engine.Unproven, script{sip.INVITE: answers("200 OK")}, nil)
 	f("no answer at all", engine.ProofWord, nil, nil)
 	f("no answer to the CANCEL", engine.ProofWord, script{sip.INVITE: answers("180 Ringing")}, cancel)
-	f("answered while it is cancelled, no answer to the BYE", engine.Unproven, script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: func(u *uas, r *sip.Request, from netip.AddrPort) {
-		answers("481 Call/Transaction Does Not Exist")(u, r, from)
-		answers("200 OK")(u, u.request(sip.INVITE, 1), from)
-	}}, cancel)
+	f("answered while it is cancelled, no answer to the BYE", engine.Unproven,
+		script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			answers("481 Call/Transaction Does Not Exist")(u, r, from)
+			answers("200 OK")(u, u.request(sip.INVITE, 1), from)
+		}}, cancel)
 }

@@ -68,7 +68,8 @@ func TestRecoverWithoutDialog(t *testing.T) {
 		setTrunk(s, u.port(), nil)
 		l := listen(t, nil)
 		a, leg := newLeg()
-		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: cseq, GiveUp: patience}, l.sink)
+		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: cseq,
+			GiveUp: patience}, l.sink)
 		return s, l, leg
 	}
 	// respond sends a response to the INVITE of an earlier process.
@@ -88,7 +89,8 @@ func TestRecoverWithoutDialog(t *testing.T) {
 		u := script{sip.CANCEL: answers("481 Call/Transaction Does Not Exist")}.start(t)
 		_, l, leg := recover(u, 0, fast)
 		l.expect(leg, "closed")
-		if a, b := u.request(sip.CANCEL, 1), u.request(sip.CANCEL, 2); a.CSeq().SeqNo != 1 || b.CSeq().SeqNo != 2 || a.Via().Value() == b.Via().Value() {
+		if a, b := u.request(sip.CANCEL, 1), u.request(sip.CANCEL, 2); a.CSeq().SeqNo != 1 || b.CSeq().SeqNo != 2 ||
+			a.Via().Value() == b.Via().Value() {
 			t.Fatalf("%s\n%s", a, b)
 		}
 	})
@@ -97,7 +99,8 @@ func TestRecoverWithoutDialog(t *testing.T) {
 		s, l, leg := recover(u, 1, sipstack.Timers{})
 		respond(u, s, u.request(sip.CANCEL, 1), "200 OK", "far")
 		l.expect(leg, "closed(200)")
-		if ack, bye := u.request(sip.ACK, 1), u.request(sip.BYE, 1); ack.CSeq().SeqNo != 1 || bye.CSeq().SeqNo != 2 || toTagOf(bye) != "far" {
+		if ack, bye := u.request(sip.ACK, 1), u.request(sip.BYE, 1); ack.CSeq().SeqNo != 1 || bye.CSeq().SeqNo != 2 ||
+			toTagOf(bye) != "far" {
 			t.Fatalf("%s\n%s", ack, bye)
 		}
 	})
@@ -107,7 +110,8 @@ func TestRecoverWithoutDialog(t *testing.T) {
 		setTrunk(s, u.port(), nil)
 		l := listen(t, nil)
 		a, leg := newLeg()
-		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: 1, SentBy: "192.0.2.7:5070", GiveUp: time.Hour}, l.sink)
+		s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", CSeq: 1,
+			SentBy: "192.0.2.7:5070", GiveUp: time.Hour}, l.sink)
 		cancel := u.request(sip.CANCEL, 1)
 		if v := cancel.Via(); v.Host != "192.0.2.7" || v.Port != 5070 || cancel.From().Address.Host != "192.0.2.7" {
 			t.Errorf("not what the INVITE had:\n%s", cancel)
@@ -143,13 +147,15 @@ func TestRecoveredDialogWhoseFarSideIsGone(t *testing.T) {
 	l := listen(t, nil) // the trunk is no longer configured
 	a, leg := newLeg()
 	far := u.conn.LocalAddr().String()
-	s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", Dialog: &engine.DialogState{
-		ToTag: "far", RemoteTarget: "sip:x@" + far, CSeq: 2, RemoteAddr: far, Transport: "udp", LocalAddr: s.Addr(),
-	}}, l.sink)
+	s.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940",
+		Dialog: &engine.DialogState{
+			ToTag: "far", RemoteTarget: "sip:x@" + far, CSeq: 2, RemoteAddr: far, Transport: "udp", LocalAddr: s.Addr(),
+		}}, l.sink)
 	if es := l.expect(leg, "closed"); es[0].Reason == "" {
 		t.Fatalf("%+v", es)
 	}
-	if ack, bye := u.request(sip.ACK, 1), u.repeated(sip.BYE, 5); ack.CSeq().Value() != "2 ACK" || bye.CSeq().Value() != "65539 BYE" {
+	if ack, bye := u.request(sip.ACK, 1), u.repeated(sip.BYE, 5); ack.CSeq().Value() != "2 ACK" ||
+		bye.CSeq().Value() != "65539 BYE" {
 		t.Fatalf("%s\n%s", ack, bye)
 	}
 }

@@ -23,7 +23,8 @@ func TestRedirectsAreFollowedByTheirOrder(t *testing.T) {
 	third := script{sip.INVITE: answers("180 Ringing", "200 OK"), sip.BYE: answers("200 OK")}.start(t)
 	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		u.send(from, response(r, "302 Moved Temporarily", "a", fmt.Sprintf(
-			"Contact: <sip:c@127.0.0.1:%d>;q=0.3, <sips:no@127.0.0.1>, <tel:+4930>, \"B, b\" <sip:b@127.0.0.1:%d?Subject=x>;q=0.8\r\n", third.port(), second.port()), ""))
+			"Contact: <sip:c@127.0.0.1:%d>;q=0.3, <sips:no@127.0.0.1>, <tel:+4930>, \"B, b\" "+
+				"<sip:b@127.0.0.1:%d?Subject=x>;q=0.8\r\n", third.port(), second.port()), ""))
 	}}.start(t)
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), following(5))
@@ -31,14 +32,17 @@ func TestRedirectsAreFollowedByTheirOrder(t *testing.T) {
 	leg := place(s, l)
 	l.expect(leg, "sent provisional(180) answered(200) closed(200)")
 	first, b, c := u.request(sip.INVITE, 1), second.request(sip.INVITE, 1), third.request(sip.INVITE, 1)
-	if b.Recipient.User != "b" || strings.Contains(b.Recipient.String(), "Subject") || c.Recipient.User != "c" || c.CSeq().SeqNo != 3 {
+	if b.Recipient.User != "b" || strings.Contains(b.Recipient.String(), "Subject") || c.Recipient.User != "c" ||
+		c.CSeq().SeqNo != 3 {
 		t.Fatalf("%s\n%s", b, c)
 	}
-	if c.To().Value() != first.To().Value() || c.From().Value() != first.From().Value() || c.CallID().Value() != first.CallID().Value() {
+	if c.To().Value() != first.To().Value() || c.From().Value() != first.From().Value() ||
+		c.CallID().Value() != first.CallID().Value() {
 		t.Fatalf("%s", c) // RFC 3261 §8.1.3.4
 	}
 	// Each refusal is acknowledged at its source.
-	if ack := u.request(sip.ACK, 1); ack.Via().Value() != first.Via().Value() || ack.Recipient.String() != first.Recipient.String() {
+	if ack := u.request(sip.ACK, 1); ack.Via().Value() != first.Via().Value() ||
+		ack.Recipient.String() != first.Recipient.String() {
 		t.Fatalf("%s", ack)
 	}
 	if ack := second.request(sip.ACK, 1); ack.Via().Value() != b.Via().Value() {
@@ -113,7 +117,8 @@ func TestARedirectToANameIsResolvedAndMayBeCancelled(t *testing.T) {
 			answers("486 Busy Here")(u, r, from)
 			return
 		}
-		u.send(from, response(r, "302 Moved Temporarily", "a", fmt.Sprintf("Contact: <sip:there@localhost:%d>\r\n", u.port()), ""))
+		u.send(from, response(r, "302 Moved Temporarily", "a", fmt.Sprintf("Contact: <sip:there@localhost:%d>\r\n", u.port()),
+			""))
 	}}.start(t)
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), following(1))
@@ -149,6 +154,7 @@ func TestNoRedirectIsFollowedAfterTheSendByTimeOrACancel(t *testing.T) {
 	if got := s.CancelLeg(other); got != engine.CancelOwed {
 		t.Fatal(got)
 	}
-	u.send(addr(s), response(second, "302 Moved Temporarily", "a", fmt.Sprintf("Contact: <sip:x@127.0.0.1:%d>\r\n", u.port()), ""))
+	u.send(addr(s), response(second, "302 Moved Temporarily", "a",
+		fmt.Sprintf("Contact: <sip:x@127.0.0.1:%d>\r\n", u.port()), ""))
 	l.expect(other, "sent refused(302)")
 }

@@ -18,7 +18,8 @@ func TestATransferIsAcceptedAndReported(t *testing.T) {
 	u.inDialog(invite, "far", "REFER", 1, refer, "")
 	u.inDialog(invite, "far", "REFER", 1, refer, "") // repeated while unanswered
 	e := l.kind(leg, engine.LegReferred)
-	if e.ReferTo != "sip:agent@192.0.2.1;transport=tcp" || e.Replaces != "call@x;to-tag=1;from-tag=2" || e.ReferredBy != "sip:boss@y" {
+	if e.ReferTo != "sip:agent@192.0.2.1;transport=tcp" || e.Replaces != "call@x;to-tag=1;from-tag=2" ||
+		e.ReferredBy != "sip:boss@y" {
 		t.Fatalf("%+v", e)
 	}
 	if !s.AnswerRefer(leg, true) || s.AnswerRefer(leg, true) {
@@ -32,7 +33,8 @@ func TestATransferIsAcceptedAndReported(t *testing.T) {
 	s.NotifyRefer(leg, 200, "OK")
 	s.NotifyRefer(leg, 200, "OK") // the subscription is over
 	for i, want := range []struct{ body, state string }{
-		{"SIP/2.0 100 Trying\r\n", "active;expires=180"}, {"SIP/2.0 180 Ringing\r\n", "active;expires=180"}, {"SIP/2.0 200 OK\r\n", "terminated;reason=noresource"},
+		{"SIP/2.0 100 Trying\r\n", "active;expires=180"}, {"SIP/2.0 180 Ringing\r\n",
+			"active;expires=180"}, {"SIP/2.0 200 OK\r\n", "terminated;reason=noresource"},
 	} {
 		n := u.request(sip.NOTIFY, i+1)
 		if string(n.Body()) != want.body || header(n, "Subscription-State") != want.state || header(n, "Event") != "refer" ||

@@ -32,7 +32,8 @@ func registrar(f func(n int, r *sip.Request) (status, headers string)) func(*uas
 
 // binding echoes the Contact with a lifetime.
 func binding(r *sip.Request, expires string) string {
-	return "Contact: <sip:someone@192.0.2.1>;expires=7, <" + r.Contact().Address.String() + ">;expires=" + expires + "\r\nExpires: 9999\r\n"
+	return "Contact: <sip:someone@192.0.2.1>;expires=7, <" + r.Contact().Address.String() + ">;expires=" + expires +
+		"\r\nExpires: 9999\r\n"
 }
 
 func grants(expires string) func(int, *sip.Request) (string, string) {
@@ -56,25 +57,28 @@ func quickRetry() sipstack.Timers {
 
 func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 	let := make(chan struct{})
-	u := script{sip.INVITE: answers("486 Busy Here"), sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
-		if r.GetHeader("Authorization") == nil {
-			return "401 Unauthorized", registerChallenge
-		}
-		select {
-		case <-let:
-			return "200 OK", binding(r, "600")
-		default:
-			return "", "" // repeated by timer E
-		}
-	})}.start(t)
+	u := script{sip.INVITE: answers("486 Busy Here"),
+		sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+			if r.GetHeader("Authorization") == nil {
+				return "401 Unauthorized", registerChallenge
+			}
+			select {
+			case <-let:
+				return "200 OK", binding(r, "600")
+			default:
+				return "", "" // repeated by timer E
+			}
+		})}.start(t)
 	health := make(chan engine.TrunkHealth, 10)
-	s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 50 * time.Millisecond}, OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 50 * time.Millisecond},
+		OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
 	setTrunk(s, u.port(), registering)
 	if h := <-health; h.Up || !strings.HasPrefix(h.Reason, "not registered") {
 		t.Fatalf("%+v", h)
 	}
 	l := listen(t, nil)
-	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk || !strings.HasPrefix(e.Reason, "not registered") {
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk ||
+		!strings.HasPrefix(e.Reason, "not registered") {
 		t.Fatalf("%+v", e)
 	}
 	close(let)
@@ -88,7 +92,8 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 	}
 	l.expect(place(s, l), "sent refused(486)")
 	r := s.Registrations()[0]
-	if left := time.Until(r.Until); !r.Registered || r.Code != 200 || left > 600*time.Second || left < 500*time.Second || r.At.IsZero() || r.Trunk != trunkID {
+	if left := time.Until(r.Until); !r.Registered || r.Code != 200 || left > 600*time.Second || left < 500*time.Second ||
+		r.At.IsZero() || r.Trunk != trunkID {
 		t.Fatalf("%+v", r)
 	}
 	// Refreshed a minute before it expires.
@@ -96,7 +101,8 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 		t.Fatalf("next in %s", next)
 	}
 	m := u.request(sip.REGISTER, 2)
-	if m.Recipient.Host != "127.0.0.1" || m.Recipient.User != "" || m.To().Address.String() != "sip:alice@127.0.0.1" || m.From().Address.String() != m.To().Address.String() ||
+	if m.Recipient.Host != "127.0.0.1" || m.Recipient.User != "" || m.To().Address.String() != "sip:alice@127.0.0.1" ||
+		m.From().Address.String() != m.To().Address.String() ||
 		header(m, "Expires") != "600" || m.Contact().Address.Port != int(addr(s).Port()) {
 		t.Fatalf("%s", m)
 	}
@@ -112,7 +118,8 @@ func TestARegistrationIsRefreshedBeforeItExpires(t *testing.T) {
 	eventually(t, "registered", func() bool { return registered(s) })
 	first := u.request(sip.REGISTER, 1)
 	last := u.request(sip.REGISTER, 6)
-	if last.CallID().Value() != first.CallID().Value() || last.CSeq().SeqNo != first.CSeq().SeqNo+5 || header(last, "Contact") != header(first, "Contact") || header(last, "Expires") != "300" {
+	if last.CallID().Value() != first.CallID().Value() || last.CSeq().SeqNo != first.CSeq().SeqNo+5 ||
+		header(last, "Contact") != header(first, "Contact") || header(last, "Expires") != "300" {
 		t.Fatalf("%s\n%s", first, last)
 	}
 }
@@ -228,7 +235,8 @@ func TestATrunkIsUnregisteredWhenItGoes(t *testing.T) {
 		eventually(t, "registered", func() bool { return registered(s) })
 		end(s)
 		first, last := u.request(sip.REGISTER, 2), u.request(sip.REGISTER, 4)
-		if header(last, "Expires") != "0" || last.GetHeader("Authorization") == nil || header(last, "Contact") != header(first, "Contact") || last.CallID().Value() != first.CallID().Value() {
+		if header(last, "Expires") != "0" || last.GetHeader("Authorization") == nil ||
+			header(last, "Contact") != header(first, "Contact") || last.CallID().Value() != first.CallID().Value() {
 			t.Errorf("%s: %s", name, last)
 		}
 	}
@@ -268,7 +276,8 @@ func TestAChangeOfTheTrunkKeepsItsRegistration(t *testing.T) {
 
 func TestRegistrationOverTLSUsesTheConnectionOfCalls(t *testing.T) {
 	ca := newAuthority(t)
-	u, f := newStreamUAS(t, ca.certify("127.0.0.1"), script{sip.REGISTER: registrar(grants("600")), sip.INVITE: answers("486 Busy Here")})
+	u, f := newStreamUAS(t, ca.certify("127.0.0.1"), script{sip.REGISTER: registrar(grants("600")),
+		sip.INVITE: answers("486 Busy Here")})
 	s := newStack(t, sipstack.Config{Timers: quickRetry()})
 	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) {
 		registering(c)
@@ -278,7 +287,8 @@ func TestRegistrationOverTLSUsesTheConnectionOfCalls(t *testing.T) {
 	eventually(t, "registered", func() bool { return registered(s) })
 	l := listen(t, nil)
 	l.expect(place(s, l), "sent refused(486)")
-	if m := u.request(sip.REGISTER, 1); f.count() != 1 || m.To().Address.String() != "sip:4930@carrier.example" || !strings.Contains(header(m, "Contact"), ";transport=tls") {
+	if m := u.request(sip.REGISTER, 1); f.count() != 1 || m.To().Address.String() != "sip:4930@carrier.example" ||
+		!strings.Contains(header(m, "Contact"), ";transport=tls") {
 		t.Fatalf("%d connections\n%s", f.count(), m)
 	}
 }

@@ -148,13 +148,15 @@ func TestARepeatedRequestGetsTheSameAnswer(t *testing.T) {
 }
 
 func TestKeysGoOutOneAtATimeWithCredentials(t *testing.T) {
-	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK"), sip.INFO: func(u *uas, r *sip.Request, from netip.AddrPort) {
-		if r.CSeq().SeqNo == 2 {
-			u.send(from, response(r, "401 Unauthorized", "far", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", algorithm=SHA-256\r\n", ""))
-			return
-		}
-		u.reply(r, from, "200 OK", "far", "", "")
-	}}.start(t)
+	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("200 OK"),
+		sip.INFO: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			if r.CSeq().SeqNo == 2 {
+				u.send(from, response(r, "401 Unauthorized", "far",
+					"WWW-Authenticate: Digest realm=\"r\", nonce=\"n\", algorithm=SHA-256\r\n", ""))
+				return
+			}
+			u.reply(r, from, "200 OK", "far", "", "")
+		}}.start(t)
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), withCredentials)
 	l, leg, _ := answered(t, s, u)
@@ -162,7 +164,8 @@ func TestKeysGoOutOneAtATimeWithCredentials(t *testing.T) {
 		t.Fatal("keys refused")
 	}
 	first, second := u.request(sip.INFO, 2), u.request(sip.INFO, 3)
-	if string(first.Body()) != "Signal=5\r\nDuration=40\r\n" || header(first, "Authorization") == "" || header(first, "Content-Type") != "application/dtmf-relay" {
+	if string(first.Body()) != "Signal=5\r\nDuration=40\r\n" || header(first, "Authorization") == "" ||
+		header(first, "Content-Type") != "application/dtmf-relay" {
 		t.Fatalf("%s", first)
 	}
 	if string(second.Body()) != "Signal=#\r\nDuration=200\r\n" || second.CSeq().SeqNo != 4 {
@@ -176,7 +179,8 @@ func TestKeysGoOutOneAtATimeWithCredentials(t *testing.T) {
 }
 
 func TestAnInfoOfAnUnknownDialogEndsTheCall(t *testing.T) {
-	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("481 Call/Transaction Does Not Exist"), sip.INFO: answers("481 Call/Transaction Does Not Exist")}.start(t)
+	u := script{sip.INVITE: answers("200 OK"), sip.BYE: answers("481 Call/Transaction Does Not Exist"),
+		sip.INFO: answers("481 Call/Transaction Does Not Exist")}.start(t)
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), nil)
 	l, leg, _ := answered(t, s, u)

@@ -21,14 +21,16 @@ func TestRouteSetOfTheDialog(t *testing.T) {
 	leg := place(s, l)
 	own := u.conn.LocalAddr().String()
 	u.send(addr(s), response(u.request(sip.INVITE, 1), "200 OK", "far",
-		"Record-Route: <sip:p2.example;lr>, <sip:"+own+";lr>\r\nContact: \"A, B\" <sip:callee@198.51.100.9:5070>;q=1\r\n", answerSDP))
+		"Record-Route: <sip:p2.example;lr>, <sip:"+own+";lr>\r\nContact: \"A, B\" <sip:callee@198.51.100.9:5070>;q=1\r\n",
+		answerSDP))
 	d := l.kind(leg, engine.LegAnswered).Dialog
 	ack := u.request(sip.ACK, 1)
 	if got := ack.Recipient.String(); got != "sip:callee@198.51.100.9:5070" || d.RemoteTarget != got {
 		t.Fatal(got)
 	}
 	routes := ack.GetHeaders("Route")
-	if len(routes) != 2 || routes[0].Value() != "<sip:"+own+";lr>" || routes[1].Value() != "<sip:p2.example;lr>" || len(d.RouteSet) != 2 {
+	if len(routes) != 2 || routes[0].Value() != "<sip:"+own+";lr>" || routes[1].Value() != "<sip:p2.example;lr>" ||
+		len(d.RouteSet) != 2 {
 		t.Fatalf("%v", routes)
 	}
 }
@@ -40,7 +42,8 @@ func TestAContactWhosePortCannotBeIsNotUsed(t *testing.T) {
 	l := listen(t, confirming(s, false))
 	place(s, l)
 	// Truncated to 16 bits it would be the discard port of this machine.
-	u.send(addr(s), response(u.request(sip.INVITE, 1), "200 OK", "far", "Contact: <sip:callee@127.0.0.1:65545>\r\n", answerSDP))
+	u.send(addr(s), response(u.request(sip.INVITE, 1), "200 OK", "far", "Contact: <sip:callee@127.0.0.1:65545>\r\n",
+		answerSDP))
 	u.request(sip.ACK, 1) // goes to where the 200 came from
 }
 
@@ -109,8 +112,10 @@ func TestRequestsOutsideOfDialogs(t *testing.T) {
 	n := 0
 	f := func(method, to string, code int) {
 		t.Helper()
-		u.send(addr(s), method+" sip:x@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.1:9;rport;branch=z9hG4bK"+method+to+"\r\n"+
-			"Via: SIP/2.0/UDP 192.0.2.2;branch=z9hG4bKb\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>"+to+"\r\nCall-ID: c"+method+"\r\nCSeq: 1 "+method+"\r\nContent-Length: 0\r\n\r\n")
+		u.send(addr(s), method+" sip:x@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.1:9;rport;branch=z9hG4bK"+method+to+
+			"\r\n"+
+			"Via: SIP/2.0/UDP 192.0.2.2;branch=z9hG4bKb\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>"+to+"\r\nCall-ID: c"+method+
+			"\r\nCSeq: 1 "+method+"\r\nContent-Length: 0\r\n\r\n")
 		n++
 		r := u.response(n)
 		if r.StatusCode != code || toTagOf(r) == "" || len(r.GetHeaders("Via")) != 2 {
@@ -151,7 +156,8 @@ func TestRefusalDetails(t *testing.T) {
 		l := listen(t, nil)
 		return l.kind(place(s, l), engine.LegRefused)
 	}
-	if e := f("302 Moved Temporarily", "Contact: \"A, B\" <sip:1@a>;q=0.5, <sip:2@b>\r\nm: sip:3@c;q=1\r\n"); strings.Join(e.Contacts, " ") != "sip:1@a sip:2@b sip:3@c" {
+	if e := f("302 Moved Temporarily", "Contact: \"A, B\" <sip:1@a>;q=0.5, <sip:2@b>\r\nm: sip:3@c;q=1\r\n"); strings.Join(
+		e.Contacts, " ") != "sip:1@a sip:2@b sip:3@c" {
 		t.Fatal(e.Contacts)
 	}
 	if e := f("603 Network Blocked", "Reason: SIP;cause=603;text=\"v=analytics1;url=https://a.example\"\r\n"); !e.NetworkBlocked {
@@ -166,14 +172,16 @@ func TestRefusalDetails(t *testing.T) {
 	if e := f("503 Service Unavailable", "Retry-After: 18 (busy)\r\n"); e.LimitReached || e.RetryAfter != 18*time.Second {
 		t.Fatalf("%+v", e)
 	}
-	if e := f("407 Proxy Authentication Required", "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n"); e.Code != 407 {
+	if e := f("407 Proxy Authentication Required",
+		"Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\"\r\n"); e.Code != 407 {
 		t.Fatalf("a trunk without credentials: %+v", e)
 	}
 }
 
 func TestStaleNonceIsReplacedOnce(t *testing.T) {
 	challenge := func(nonce, more string) string {
-		return "WWW-Authenticate: Digest realm=\"r\", nonce=\"" + nonce + "\", qop=\"auth\", algorithm=SHA-256" + more + "\r\n"
+		return "WWW-Authenticate: Digest realm=\"r\", nonce=\"" + nonce + "\", qop=\"auth\", algorithm=SHA-256" + more +
+			"\r\n"
 	}
 	u := script{sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 		switch r.CSeq().SeqNo {
@@ -190,10 +198,12 @@ func TestStaleNonceIsReplacedOnce(t *testing.T) {
 	l := listen(t, nil)
 	l.expect(place(s, l), "sent refused(401)")
 	last := u.request(sip.INVITE, 3)
-	if auth := last.GetHeader("Authorization").Value(); !strings.Contains(auth, `nonce="two"`) || !strings.Contains(auth, "SHA-256") {
+	if auth := last.GetHeader("Authorization").Value(); !strings.Contains(auth, `nonce="two"`) ||
+		!strings.Contains(auth, "SHA-256") {
 		t.Fatal(auth)
 	}
-	if first := u.request(sip.INVITE, 1); first.From().Value() != last.From().Value() || first.CallID().Value() != last.CallID().Value() || toTagOf(last) != "" {
+	if first := u.request(sip.INVITE, 1); first.From().Value() != last.From().Value() ||
+		first.CallID().Value() != last.CallID().Value() || toTagOf(last) != "" {
 		t.Fatalf("%s", last)
 	}
 	if u.count(sip.INVITE) != 3 {
@@ -222,7 +232,8 @@ func TestWildcardListenerGivesTheAddressOfTheRoute(t *testing.T) {
 	setTrunk(s, u.port(), nil)
 	l := listen(t, nil)
 	l.expect(place(s, l), "sent refused(486)")
-	if r := u.request(sip.INVITE, 1); r.Via().Host != "127.0.0.1" || r.Contact().Address.Host != "127.0.0.1" || r.From().Address.Host != "127.0.0.1" {
+	if r := u.request(sip.INVITE, 1); r.Via().Host != "127.0.0.1" || r.Contact().Address.Host != "127.0.0.1" ||
+		r.From().Address.Host != "127.0.0.1" {
 		t.Fatalf("%s", r)
 	}
 }
@@ -232,21 +243,24 @@ func TestInviteAsConfigured(t *testing.T) {
 	s := newStack(t, sipstack.Config{UserAgent: "dialler/1", ExternalHost: "198.51.100.7"})
 	setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) {
 		c.FromDomain, c.NumberFormat = "example.net", sipstack.NumberE164NoPlus
-		c.ExtraHeaders = []sipstack.Header{{Name: "X-Account", Value: "7\r\nInjected: yes"}, {Name: "X-Pad", Value: strings.Repeat("p", 4000)}}
+		c.ExtraHeaders = []sipstack.Header{{Name: "X-Account", Value: "7\r\nInjected: yes"},
+			{Name: "X-Pad", Value: strings.Repeat("p", 4000)}}
 	})
 	place(s, listen(t, nil))
 	r := u.request(sip.INVITE, 1)
 	if got := r.From().Address.String(); got != "sip:493012345678@example.net" {
 		t.Fatal(got)
 	}
-	if r.Recipient.User != "4915112345678" || r.Via().Host != "198.51.100.7" || r.Contact().Address.Host != "198.51.100.7" {
+	if r.Recipient.User != "4915112345678" || r.Via().Host != "198.51.100.7" ||
+		r.Contact().Address.Host != "198.51.100.7" {
 		t.Fatalf("%s", r)
 	}
 	if r.GetHeader("X-Account").Value() != "7Injected: yes" || r.GetHeader("Injected") != nil {
 		t.Fatalf("%s", r)
 	}
 	// More than an Ethernet frame, over UDP.
-	if len(r.GetHeader("X-Pad").Value()) != 4000 || string(r.Body()) != string(testOffer) || r.GetHeader("User-Agent").Value() != "dialler/1" {
+	if len(r.GetHeader("X-Pad").Value()) != 4000 || string(r.Body()) != string(testOffer) ||
+		r.GetHeader("User-Agent").Value() != "dialler/1" {
 		t.Fatalf("%d", len(r.String()))
 	}
 }

@@ -228,7 +228,8 @@ func TestLaterLifeEndsAnAnsweredLeg(t *testing.T) {
 	// The dialog became durable, but the ACK was never sent.
 	second := restart(t, first, p.port)
 	l2 := listen(t, nil)
-	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, Dialog: answered.Dialog}, l2.sink)
+	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To,
+		Dialog: answered.Dialog}, l2.sink)
 	l2.expect(leg, "closed(200)")
 	p.wait()
 }
@@ -244,7 +245,8 @@ func TestLaterLifeCancelsARingingLeg(t *testing.T) {
 	l.kind(leg, engine.LegProvisional)
 	second := restart(t, first, p.port)
 	l2 := listen(t, nil)
-	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, CSeq: 1, GiveUp: patience}, l2.sink)
+	second.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: cmd.From, To: cmd.To, CSeq: 1,
+		GiveUp: patience}, l2.sink)
 	l2.expect(leg, "closed(487)")
 	p.wait()
 }

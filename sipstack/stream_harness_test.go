@@ -116,12 +116,13 @@ func newStreamUAS(t testing.TB, cert *tls.Certificate, s script) (*uas, *flows) 
 			continue
 		}
 		if cert != nil {
-			l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert}, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.sni = h.ServerName
-				return nil, nil
-			}})
+			l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert},
+				GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					f.sni = h.ServerName
+					return nil, nil
+				}})
 		}
 		u.flows.Store(f)
 		var serving sync.WaitGroup

@@ -32,9 +32,10 @@ func sessionUAS(t *testing.T, expires, allow string, more script) *uas {
 }
 
 func TestTheSessionIsRefreshedByUpdateAtHalfTime(t *testing.T) {
-	u := sessionUAS(t, "3;refresher=uac", ", UPDATE", script{sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
-		u.reply(r, from, "200 OK", "far", "Session-Expires: 1;refresher=uac\r\nRequire: timer\r\n", "")
-	}})
+	u := sessionUAS(t, "3;refresher=uac", ", UPDATE",
+		script{sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+			u.reply(r, from, "200 OK", "far", "Session-Expires: 1;refresher=uac\r\nRequire: timer\r\n", "")
+		}})
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
@@ -42,7 +43,8 @@ func TestTheSessionIsRefreshedByUpdateAtHalfTime(t *testing.T) {
 		t.Fatalf("Session-Expires: %q", got)
 	}
 	update := u.request(sip.UPDATE, 2)
-	if header(update, "Session-Expires") != "1;refresher=uac" || header(update, "Supported") != "timer" || update.Contact() == nil || len(update.Body()) != 0 || update.CSeq().SeqNo != 3 {
+	if header(update, "Session-Expires") != "1;refresher=uac" || header(update, "Supported") != "timer" ||
+		update.Contact() == nil || len(update.Body()) != 0 || update.CSeq().SeqNo != 3 {
 		t.Fatalf("%s", update)
 	}
 	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
@@ -62,7 +64,8 @@ func TestTheSessionIsRefreshedByReinviteWithTheSameSDP(t *testing.T) {
 	setTrunk(s, u.port(), withCredentials)
 	l, leg, first := answered(t, s, u)
 	again := u.request(sip.INVITE, 3)
-	if string(again.Body()) != string(first.Body()) || toTagOf(again) != "far" || header(again, "Content-Type") != "application/sdp" {
+	if string(again.Body()) != string(first.Body()) || toTagOf(again) != "far" ||
+		header(again, "Content-Type") != "application/sdp" {
 		t.Fatalf("%s", again)
 	}
 	acks := u.request(sip.ACK, 4)
@@ -103,7 +106,8 @@ func TestARefreshOfTheFarSideKeepsTheSession(t *testing.T) {
 		t.Fatalf("%s", r)
 	}
 	u.inDialog(invite, "far", "UPDATE", 2, "Supported: timer\r\nSession-Expires: 90;refresher=uac\r\n", "")
-	if r := u.response(2); r.StatusCode != 200 || header(r, "Session-Expires") != "90;refresher=uac" || header(r, "Require") != "timer" {
+	if r := u.response(2); r.StatusCode != 200 || header(r, "Session-Expires") != "90;refresher=uac" ||
+		header(r, "Require") != "timer" {
 		t.Fatalf("%s", r)
 	}
 	u.inDialog(invite, "far", "UPDATE", 3, "Session-Expires: 90\r\n", "") // a far side without timers: we refresh
@@ -290,7 +294,8 @@ func TestAnIntervalThatIsTooSmallIsLengthened(t *testing.T) {
 	l := listen(t, nil)
 	l.expect(place(s, l), "sent refused(422)") // twice at most
 	last := u.request(sip.INVITE, 3)
-	if header(u.request(sip.INVITE, 1), "Session-Expires") != "600" || header(last, "Session-Expires") != "7200" || header(last, "Min-SE") != "7200" || toTagOf(last) != "" {
+	if header(u.request(sip.INVITE, 1), "Session-Expires") != "600" || header(last, "Session-Expires") != "7200" ||
+		header(last, "Min-SE") != "7200" || toTagOf(last) != "" {
 		t.Fatalf("%s", last)
 	}
 	if u.count(sip.INVITE) != 3 || u.request(sip.INVITE, 1).CallID().Value() != last.CallID().Value() {

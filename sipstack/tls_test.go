@@ -17,7 +17,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-var takesCalls = script{sip.INVITE: answers("180 Ringing", "200 OK"), sip.BYE: answers("200 OK"), sip.OPTIONS: answers("200 OK")}
+var takesCalls = script{sip.INVITE: answers("180 Ringing", "200 OK"), sip.BYE: answers("200 OK"),
+	sip.OPTIONS: answers("200 OK")}
 
 func TestCallsOverTLSShareAConnection(t *testing.T) {
 	ca := newAuthority(t)
@@ -29,7 +30,8 @@ func TestCallsOverTLSShareAConnection(t *testing.T) {
 		l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
 	}
 	r := u.request(sip.INVITE, 1)
-	if r.Via().Transport != "TLS" || !strings.Contains(r.Contact().Value(), ";transport=tls") || !strings.Contains(r.Recipient.String(), ";transport=tls") {
+	if r.Via().Transport != "TLS" || !strings.Contains(r.Contact().Value(), ";transport=tls") ||
+		!strings.Contains(r.Recipient.String(), ";transport=tls") {
 		t.Fatalf("%s", r)
 	}
 	if n := f.count(); n != 1 {
@@ -65,8 +67,10 @@ func TestTheFarSideHasToProveItsName(t *testing.T) {
 		want   string // in the reason; empty when the call goes through
 	}{
 		{"another name", overTLS(ca.roots), "certificate"},
-		{"unknown roots", func(c *sipstack.TrunkConfig) { overTLS(other.roots)(c); c.TLSServerName = "sip.carrier.example" }, "unknown authority"},
-		{"the system's roots", func(c *sipstack.TrunkConfig) { overTLS("")(c); c.TLSServerName = "sip.carrier.example" }, "unknown authority"},
+		{"unknown roots", func(c *sipstack.TrunkConfig) { overTLS(other.roots)(c); c.TLSServerName = "sip.carrier.example" },
+			"unknown authority"},
+		{"the system's roots", func(c *sipstack.TrunkConfig) { overTLS("")(c); c.TLSServerName = "sip.carrier.example" },
+			"unknown authority"},
 		{"its name", func(c *sipstack.TrunkConfig) { overTLS(ca.roots)(c); c.TLSServerName = "sip.carrier.example" }, ""},
 		{"nothing checked", func(c *sipstack.TrunkConfig) { overTLS("")(c); c.TLSInsecure = true }, ""},
 	} {
@@ -98,7 +102,8 @@ func TestRootsThatAreNoneFailTheTrunkByName(t *testing.T) {
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, 5061, overTLS("not PEM"))
 	l := listen(t, nil)
-	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk || !strings.Contains(e.Reason, "tls_roots") {
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk ||
+		!strings.Contains(e.Reason, "tls_roots") {
 		t.Fatalf("%+v", e)
 	}
 }
@@ -132,14 +137,16 @@ func dialUs(t *testing.T, ca *authority, address string) net.Conn {
 func TestOurTLSListenerServesFarSides(t *testing.T) {
 	ca := newAuthority(t)
 	s := newStack(t, sipstack.Config{Listeners: []sipstack.Listener{{
-		Name: "public", Address: "127.0.0.1:0", Transports: []sipstack.Transport{sipstack.UDP, sipstack.TCP, sipstack.TLS}, Certificate: ca.certify("dialler.example"),
+		Name: "public", Address: "127.0.0.1:0", Transports: []sipstack.Transport{sipstack.UDP, sipstack.TCP,
+			sipstack.TLS}, Certificate: ca.certify("dialler.example"),
 	}}})
 	setTrunk(s, 5061, overTLS(ca.roots)) // it is recognised by its address
 	address := s.ListenerAddr("public", sipstack.TLS)
 	c := dialUs(t, ca, address)
 	in := bufio.NewReader(c)
 	// A ping first, then a request in two pieces, then another ping.
-	request := "OPTIONS sip:us@" + address + " SIP/2.0\r\nVia: SIP/2.0/TLS 127.0.0.1:9;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\n" +
+	request := "OPTIONS sip:us@" + address +
+		" SIP/2.0\r\nVia: SIP/2.0/TLS 127.0.0.1:9;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\n" +
 		"To: <sip:us@c>\r\nCall-ID: strange\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n"
 	for _, piece := range []string{"\r\n\r\n", request[:60], request[60:]} {
 		if _, err := c.Write([]byte(piece)); err != nil {
@@ -239,19 +246,22 @@ func TestATrunkSendsFromItsListener(t *testing.T) {
 		l.expect(place(s, l), "sent refused(486)")
 		r := u.request(sip.INVITE, i+1)
 		via, contact := r.Via(), r.Contact().Address
-		if got := fmt.Sprintf("%s:%d", via.Host, via.Port); got != c.via || fmt.Sprintf("%s:%d", contact.Host, contact.Port) != c.via {
+		if got := fmt.Sprintf("%s:%d", via.Host, via.Port); got != c.via ||
+			fmt.Sprintf("%s:%d", contact.Host, contact.Port) != c.via {
 			t.Errorf("%+v: Via %s, Contact %s", c, got, contact.String())
 		}
 		u.mu.Lock()
 		from := u.src
 		u.mu.Unlock()
-		if want := port(map[bool]string{true: "outside", false: "inside"}[c.listener == "outside"]); fmt.Sprint(from.Port()) != want {
+		if want := port(map[bool]string{true: "outside", false: "inside"}[c.listener == "outside"]); fmt.Sprint(
+			from.Port()) != want {
 			t.Errorf("%+v: sent from %s", c, from)
 		}
 	}
 	setTrunk(s, u.port(), func(t *sipstack.TrunkConfig) { t.Listener = "elsewhere" })
 	l := listen(t, nil)
-	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk || !strings.Contains(e.Reason, "elsewhere") {
+	if e := l.kind(place(s, l), engine.LegNotSent); e.NotSent != engine.NotSentTrunk ||
+		!strings.Contains(e.Reason, "elsewhere") {
 		t.Fatalf("%+v", e)
 	}
 }
@@ -299,7 +309,8 @@ func TestConnectionsToNoTrunkAnyMoreAreClosed(t *testing.T) {
 func TestACarrierThatAsksForItIsShownOurCertificate(t *testing.T) {
 	ca := newAuthority(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{*ca.certify("127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool(),
+		Certificates: []tls.Certificate{*ca.certify(
+			"127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool(),
 	})
 	if err != nil {
 		t.Fatal(err)

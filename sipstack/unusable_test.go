@@ -12,8 +12,10 @@ import (
 func TestTrunksThatCannotBeUsedFromHereAreNamed(t *testing.T) {
 	s := newStack(t, sipstack.Config{})
 	s.SetTrunk(sipstack.TrunkConfig{ID: "whole", Host: "127.0.0.1", Port: 5999, OptionsInterval: -1})
-	s.SetTrunk(sipstack.TrunkConfig{ID: "no listener", Host: "127.0.0.1", Port: 5999, Listener: "of another node", OptionsInterval: -1})
-	s.SetTrunk(sipstack.TrunkConfig{ID: "not registered", Host: "127.0.0.1", Port: 5999, Kind: engine.TrunkRegistered, Username: "u", Password: "p"})
+	s.SetTrunk(sipstack.TrunkConfig{ID: "no listener", Host: "127.0.0.1", Port: 5999, Listener: "of another node",
+		OptionsInterval: -1})
+	s.SetTrunk(sipstack.TrunkConfig{ID: "not registered", Host: "127.0.0.1", Port: 5999, Kind: engine.TrunkRegistered,
+		Username: "u", Password: "p"})
 	got := s.Unusable()
 	slices.Sort(got)
 	if want := []engine.TrunkID{"no listener", "not registered"}; !slices.Equal(got, want) {

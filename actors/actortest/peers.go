@@ -127,7 +127,8 @@ func (w *World) Refer(leg engine.LegID, to string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := w.legs[leg]
-	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: leg, Seq: len(l.events) + 1, At: time.Now(), Kind: engine.LegReferred, ReferTo: to}
+	e := engine.LegEvent{Attempt: l.cmd.Attempt, Leg: leg, Seq: len(l.events) + 1, At: time.Now(),
+		Kind: engine.LegReferred, ReferTo: to}
 	l.events = append(l.events, e)
 	l.sink(e)
 }

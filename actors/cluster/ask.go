@@ -114,7 +114,8 @@ func (n *Node) find(id engine.Incarnation, frame []byte) {
 	if err == nil {
 		n.wire.send(address, frame)
 	} else {
-		n.log.Info().Int32("incarnation", int32(id)).Str("code", engine.ErrorCode(err)).Msg("it is not known where another node is")
+		n.log.Info().Int32("incarnation", int32(id)).Str("code",
+			engine.ErrorCode(err)).Msg("it is not known where another node is")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -246,7 +247,8 @@ func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (
 var errMethodUnknown = engine.Unavailable("method_unknown", "", time.Second)
 
 // carryOut runs a handler here; for an identity, only while this node owns it.
-func (n *Node) carryOut(ctx context.Context, from engine.Incarnation, id ownership.Identity, method string, body []byte) ([]byte, error) {
+func (n *Node) carryOut(ctx context.Context, from engine.Incarnation, id ownership.Identity, method string,
+	body []byte) ([]byte, error) {
 	// Check first that the request is for this node: it may have just started at a former owner's
 	// address, and not know any method yet.
 	w := ownership.Owner{Identity: id}

@@ -76,7 +76,8 @@ type membership struct {
 
 func parseMembership(s string) (m membership, err error) {
 	invalid := func(why string) error {
-		return engine.Invalid("cluster_url_invalid", "the cluster's URL is etcd://host:port[,host:port]/prefix or automanaged://host:port,host:port: "+why)
+		return engine.Invalid("cluster_url_invalid",
+			"the cluster's URL is etcd://host:port[,host:port]/prefix or automanaged://host:port,host:port: "+why)
 	}
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok || len(s) > 4096 {

@@ -26,8 +26,10 @@ func TestTheURLOfAClusterIsUnderstoodOrRefused(t *testing.T) {
 	}
 	f("etcd://a:2379", membership{schemeEtcd, []string{"a:2379"}, "/dialler"})
 	f("etcd://a:2379,[::1]:2380/x/y/", membership{schemeEtcd, []string{"a:2379", "[::1]:2380"}, "/x/y"})
-	f("automanaged://10.0.0.1:7070,10.0.0.2:7070", membership{schemeAutomanaged, []string{"10.0.0.1:7070", "10.0.0.2:7070"}, "/"})
-	for _, url := range []string{"", "etcd", "etcd://", "etcd://a", "etcd://a:x", "etcd://a:0", "etcd://:2379", "etcd://a:1,", "etcd://a:1/%zz",
+	f("automanaged://10.0.0.1:7070,10.0.0.2:7070",
+		membership{schemeAutomanaged, []string{"10.0.0.1:7070", "10.0.0.2:7070"}, "/"})
+	for _, url := range []string{"", "etcd", "etcd://", "etcd://a", "etcd://a:x", "etcd://a:0", "etcd://:2379",
+		"etcd://a:1,", "etcd://a:1/%zz",
 		"automanaged://a:1/x", "consul://a:1", "etcd://a:70000", "etcd://a:1/" + strings.Repeat("x", 4096)} {
 		if err := CheckMembership(url); engine.ErrorCode(err) != "cluster_url_invalid" {
 			t.Errorf("%q: %v", url, err)

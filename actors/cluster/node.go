@@ -244,7 +244,8 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 		n.mu.Unlock()
 		n.links.Join(e.Incarnation)
 		n.acting.Store(int32(e.Incarnation))
-		n.log.Info().Int32("incarnation", int32(e.Incarnation)).Str("name", n.cfg.Name).Str("address", n.Address()).Msg("the node has joined the cluster")
+		n.log.Info().Int32("incarnation", int32(e.Incarnation)).Str("name", n.cfg.Name).Str("address",
+			n.Address()).Msg("the node has joined the cluster")
 		n.cfg.Begin(e.Incarnation)
 	case ownership.Fence:
 		n.stats.Fences.Add(1)
@@ -252,7 +253,8 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 		n.mu.Lock()
 		clear(n.owned)
 		n.mu.Unlock()
-		n.log.Warn().Int32("incarnation", int32(e.Incarnation)).Str("reason", e.Why).Msg("the node has lost its lease: it places no calls until it has joined again; live calls go on")
+		n.log.Warn().Int32("incarnation", int32(e.Incarnation)).Str("reason",
+			e.Why).Msg("the node has lost its lease: it places no calls until it has joined again; live calls go on")
 		n.cfg.Fence(e.Incarnation, e.Why)
 	case ownership.TellDrain:
 		n.wg.Go(func() {
@@ -309,7 +311,8 @@ func (n *Node) tellStore(what string, f func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(n.ctx, n.patience())
 	defer cancel()
 	if err := f(ctx); err != nil {
-		n.log.Warn().Str("what", what).Str("code", engine.ErrorCode(err)).Msg("the database was not told; the lease ends by itself")
+		n.log.Warn().Str("what", what).Str("code",
+			engine.ErrorCode(err)).Msg("the database was not told; the lease ends by itself")
 	}
 }
 

@@ -261,13 +261,15 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	f := func(method string, body []byte, want string) {
 		t.Helper()
 		_, err := nodes[1].Ask(t.Context(), id, method, body)
-		if (err != nil || want != "") && engine.ErrorCode(err) != want || err != nil && strings.Contains(err.Error(), "secret") {
+		if (err != nil || want != "") && engine.ErrorCode(err) != want || err != nil &&
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %s", method, err, want)
 		}
 	}
 	_, err := nodes[1].Ask(t.Context(), id, "refuse", nil)
 	var e *engine.Error
-	if !errors.As(err, &e) || e.Kind != says.Kind || e.Detail != says.Detail || e.RetryAfter != says.RetryAfter || !slices.Equal(e.Fields, says.Fields) {
+	if !errors.As(err, &e) || e.Kind != says.Kind || e.Detail != says.Detail || e.RetryAfter != says.RetryAfter ||
+		!slices.Equal(e.Fields, says.Fields) {
 		t.Errorf("%+v", err)
 	}
 	f("fail", nil, "internal")
@@ -280,7 +282,8 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	if _, err := nodes[1].carryOut(t.Context(), 1, id, "sing", nil); !errors.Is(err, ownership.ErrNotOwner) {
 		t.Errorf("a request for another owner: %v", err)
 	}
-	if _, err := nodes[1].carryOut(t.Context(), 1, ownership.Identity{}, "sing", nil); !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
+	if _, err := nodes[1].carryOut(t.Context(), 1, ownership.Identity{}, "sing", nil); !errors.As(err, &e) ||
+		e.Kind != engine.KindUnavailable {
 		t.Errorf("a request that is not known: %v, which is not the client's fault", err)
 	}
 	done := make(chan error, 1)

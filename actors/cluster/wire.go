@@ -120,7 +120,8 @@ func (w *wire) start() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			w.n.log.Error().Str("listen", w.n.cfg.Listen).Str("why", fmt.Sprint(r)).Msg("messages between nodes cannot be taken")
-			err = engine.Unavailable("cluster_not_started", "messages between nodes cannot be taken on "+w.n.cfg.Listen+"; is the port free, and is the address one of this machine's?", time.Second)
+			err = engine.Unavailable("cluster_not_started", "messages between nodes cannot be taken on "+w.n.cfg.Listen+
+				"; is the port free, and is the address one of this machine's?", time.Second)
 		}
 	}()
 	w.cluster.StartMember()
@@ -136,7 +137,8 @@ func (w *wire) remoteConfig(host string, port int) *remote.Config {
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 2 * time.Second,
 				Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}}),
-			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second, PermitWithoutStream: true}),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second,
+				PermitWithoutStream: true}),
 			grpc.WithStreamInterceptor(w.show)),
 		remote.WithServerOptions(
 			grpc.MaxRecvMsgSize(writerBatch*(link.FrameCap+1024)),
@@ -159,7 +161,8 @@ func (w *wire) remoteConfig(host string, port int) *remote.Config {
 // secretKey is the metadata key of the cluster's secret.
 const secretKey = "dialler-cluster-secret"
 
-func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, streamer grpc.Streamer,
+	opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if s := w.n.cfg.Secret; s != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, secretKey, s)
 	}
@@ -167,7 +170,8 @@ func (w *wire) show(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn,
 }
 
 // admit accepts peers that know the secret, and recovers from the library's panics.
-func (w *wire) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+func (w *wire) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	handler grpc.StreamHandler) (err error) {
 	if s := w.n.cfg.Secret; s != "" {
 		md, _ := metadata.FromIncomingContext(stream.Context())
 		shown := md.Get(secretKey)

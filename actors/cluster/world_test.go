@@ -21,8 +21,9 @@ import (
 // two.
 func TestMain(m *testing.M) {
 	const provider = "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider)."
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(provider+"monitorStatuses"), goleak.IgnoreAnyFunction(provider+"checkNodes.func1"),
-		goleak.IgnoreAnyFunction(provider+"monitorMemberStatusChanges.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(provider+"monitorStatuses"),
+		goleak.IgnoreAnyFunction(provider+"checkNodes.func1"), goleak.IgnoreAnyFunction(provider+
+			"monitorMemberStatusChanges.func1"))
 }
 
 // database keeps leases and owners in memory, by the rules of package persistence.
@@ -39,7 +40,8 @@ type database struct {
 }
 
 func newDatabase() *database {
-	return &database{nodes: map[engine.Incarnation]*ownership.Node{}, owners: map[ownership.Identity]ownership.Owner{}, away: map[string]bool{}}
+	return &database{nodes: map[engine.Incarnation]*ownership.Node{}, owners: map[ownership.Identity]ownership.Owner{},
+		away: map[string]bool{}}
 }
 
 // port is one node's connection to the database.
@@ -185,7 +187,8 @@ func (d *database) owner(id ownership.Identity) ownership.Owner {
 	return w
 }
 
-func (p port) Claim(_ context.Context, id ownership.Identity, by engine.Incarnation, margin time.Duration) (ownership.Owner, error) {
+func (p port) Claim(_ context.Context, id ownership.Identity, by engine.Incarnation,
+	margin time.Duration) (ownership.Owner, error) {
 	unlock, err := p.reach()
 	defer unlock()
 	if err != nil {
@@ -236,7 +239,8 @@ func start(t testing.TB, db *database, count int, change func(i int, c *Config))
 	nodes := make([]*Node, count)
 	var wg sync.WaitGroup
 	for i := range nodes {
-		cfg := Config{Membership: "automanaged://" + strings.Join(at, ","), Name: strconv.Itoa(i), Listen: at[i], Terms: terms, Log: zerolog.Nop()}
+		cfg := Config{Membership: "automanaged://" + strings.Join(at, ","), Name: strconv.Itoa(i), Listen: at[i],
+			Terms: terms, Log: zerolog.Nop()}
 		if raceDetector {
 			cfg.carry = inMemory // starting a second remote in a process is a race in the library
 		}

@@ -85,7 +85,8 @@ func Start(cfg Config) (*Bot, error) {
 		return nil, fmt.Errorf("bot: %w", err)
 	}
 	b := &Bot{
-		cfg: cfg, addr: ln.Addr().String(), heard: map[engine.PhoneNumber]int{}, past: newSummary(), served: make(chan struct{}),
+		cfg: cfg, addr: ln.Addr().String(), heard: map[engine.PhoneNumber]int{}, past: newSummary(), served: make(
+			chan struct{}),
 		pacers: pace.Start(pacerCount), voices: voices{seed: cfg.Seed},
 		poster: newPoster(),
 		upgr: websocket.Upgrader{

@@ -220,6 +220,7 @@ func (c *Config) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	c.ResultBackoff, c.ReadEvery, c.StopAfter = time.Duration(s.ResultBackoff), time.Duration(s.ReadEvery), time.Duration(s.StopAfter)
+	c.ResultBackoff, c.ReadEvery, c.StopAfter = time.Duration(s.ResultBackoff), time.Duration(s.ReadEvery), time.Duration(
+		s.StopAfter)
 	return nil
 }

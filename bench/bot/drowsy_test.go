@@ -8,7 +8,8 @@ import (
 )
 
 func TestBotThatListensRarelyHearsEveryFrame(t *testing.T) {
-	b := start(t, Config{ReadEvery: 50 * time.Millisecond, Conversations: []Conversation{{Mute: true, Result: &Result{None: true}}}})
+	b := start(t, Config{ReadEvery: 50 * time.Millisecond,
+		Conversations: []Conversation{{Mute: true, Result: &Result{None: true}}}})
 	p := connect(t, b).begin()
 	const frames = 200 // more than one read takes
 	for range frames {
@@ -23,7 +24,8 @@ func TestBotThatListensRarelyHearsEveryFrame(t *testing.T) {
 
 // The bot's wait after its goodbye, or its end, is not prolonged by a nap.
 func TestBotThatListensRarelyWakesToSayGoodbye(t *testing.T) {
-	b := start(t, Config{ReadEvery: time.Hour, Conversations: []Conversation{{Mute: true, Talk: draw.Exactly(30 * time.Millisecond), Result: &Result{None: true}}}})
+	b := start(t, Config{ReadEvery: time.Hour,
+		Conversations: []Conversation{{Mute: true, Talk: draw.Exactly(30 * time.Millisecond), Result: &Result{None: true}}}})
 	p := connect(t, b).begin()
 	p.media(0xff)
 	if _, err := p.read(); err == nil { // the library answers the close frame
@@ -51,7 +53,8 @@ func TestSessionsThatAreNotKeptAreCounted(t *testing.T) {
 		until(t, b, "the session has ended", func(b *Bot) bool { return b.Summary().Results[ReportNone] == n+1 })
 	}
 	sum := b.Summary()
-	if sum.Sessions != sessions || sum.FramesIn != sessions || sum.Results[ReportNone] != sessions || len(sum.Violations) != 0 {
+	if sum.Sessions != sessions || sum.FramesIn != sessions || sum.Results[ReportNone] != sessions ||
+		len(sum.Violations) != 0 {
 		t.Fatalf("%+v", sum)
 	}
 	if n := len(b.Sessions()); n < 3 || n > 7 { // the last one may not have ended yet

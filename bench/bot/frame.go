@@ -127,7 +127,8 @@ func quickMedia(b []byte, h *heard) bool {
 		}
 		switch {
 		case len(rest) == 1 && rest[0] == '}' && !inside:
-			return h.sequence != nil && h.stream != nil && h.track != nil && h.chunk != nil && h.timestamp != nil && h.payload != nil
+			return h.sequence != nil && h.stream != nil && h.track != nil && h.chunk != nil && h.timestamp != nil &&
+				h.payload != nil
 		case len(rest) == 0 || rest[0] != ',':
 			return false
 		}

@@ -97,7 +97,8 @@ func BenchmarkThousandSessions(b *testing.B) {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		used := cpuTime(b) - before
-		until(b, bot, "all sessions are over", func(bot *Bot) bool { return bot.Summary().EndedBy[EndedByCallee] == loadSessions })
+		until(b, bot, "all sessions are over",
+			func(bot *Bot) bool { return bot.Summary().EndedBy[EndedByCallee] == loadSessions })
 		s := bot.Summary()
 		if len(s.Violations) != 0 {
 			b.Fatalf("violations: %v", s.Violations)

@@ -54,7 +54,8 @@ func (p *poster) post(to, token string, body []byte) (int, error) {
 		return 0, errors.New("result_token: a line break cannot be sent")
 	}
 	msg := make([]byte, 0, 512+len(to)+len(token)+len(body))
-	msg = append(msg, "POST "+u.RequestURI()+" HTTP/1.1\r\nHost: "+u.Host+"\r\nUser-Agent: model-bot\r\nAuthorization: Bearer "+token+
+	msg = append(msg, "POST "+u.RequestURI()+" HTTP/1.1\r\nHost: "+u.Host+
+		"\r\nUser-Agent: model-bot\r\nAuthorization: Bearer "+token+
 		"\r\nContent-Type: application/json\r\nContent-Length: "...)
 	msg = strconv.AppendInt(msg, int64(len(body)), 10)
 	msg = append(append(msg, "\r\n\r\n"...), body...)

@@ -97,7 +97,8 @@ type Summary struct {
 }
 
 func newSummary() Summary {
-	return Summary{EndedBy: map[EndedBy]int{}, Violations: map[string]int{}, Results: map[ReportState]int{}, Dispositions: map[string]int{}}
+	return Summary{EndedBy: map[EndedBy]int{}, Violations: map[string]int{}, Results: map[ReportState]int{},
+		Dispositions: map[string]int{}}
 }
 
 // clone returns a deep copy.

@@ -76,7 +76,8 @@ func TestResultIsPosted(t *testing.T) {
 		Conversation{Mute: true, Result: &Result{Disposition: "dnc", DoNotCall: true}},
 	)})
 	s := converse(t, b, server.URL+"/api/v1/calls/"+callSID+"/result")
-	if s.Result.State != ReportTaken || s.Result.Tries != 1 || s.Result.Status != 200 || s.Result.Disposition != "interested" {
+	if s.Result.State != ReportTaken || s.Result.Tries != 1 || s.Result.Status != 200 ||
+		s.Result.Disposition != "interested" {
 		t.Fatalf("%+v", s.Result)
 	}
 	converse(t, b, server.URL)
@@ -87,13 +88,15 @@ func TestResultIsPosted(t *testing.T) {
 	if err != nil || time.Until(at) < 50*time.Minute || !body.Callback.Requested || engine.tokens[0] != "Bearer secret" {
 		t.Fatalf("%+v, %v, %q", body, err, engine.tokens[0])
 	}
-	if body.Disposition != "interested" || body.SubDisposition != "hot" || !reflect.DeepEqual(body.Variables, want.Variables) || body.DoNotCall {
+	if body.Disposition != "interested" || body.SubDisposition != "hot" ||
+		!reflect.DeepEqual(body.Variables, want.Variables) || body.DoNotCall {
 		t.Fatalf("%+v", body)
 	}
 	if second := engine.bodies[1]; !second.DoNotCall || second.Callback != nil {
 		t.Fatalf("%+v", second)
 	}
-	if sum := b.Summary(); sum.DoNotCall != 1 || sum.Callbacks != 1 || sum.Dispositions["interested"] != 1 || sum.Results[ReportTaken] != 2 {
+	if sum := b.Summary(); sum.DoNotCall != 1 || sum.Callbacks != 1 || sum.Dispositions["interested"] != 1 ||
+		sum.Results[ReportTaken] != 2 {
 		t.Fatalf("%+v", sum)
 	}
 }
@@ -183,7 +186,8 @@ func TestRunAndConfig(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		t.Fatal(err)
 	}
-	if cfg.ResultBackoff != 300*time.Millisecond || cfg.StopAfter != time.Millisecond || cfg.Conversations[0].Talk != draw.Exponential(30*time.Second) {
+	if cfg.ResultBackoff != 300*time.Millisecond || cfg.StopAfter != time.Millisecond ||
+		cfg.Conversations[0].Talk != draw.Exponential(30*time.Second) {
 		t.Fatalf("%+v", cfg)
 	}
 	raw, err := json.Marshal(cfg)

@@ -326,7 +326,8 @@ func (s *session) start(f *frame, now time.Time) {
 	if f.StreamSID != st.StreamSID {
 		s.violation("stream_sid")
 	}
-	if st.MediaFormat.Encoding != "audio/x-mulaw" || st.MediaFormat.SampleRate != voice.Rate || st.MediaFormat.Channels != 1 {
+	if st.MediaFormat.Encoding != "audio/x-mulaw" || st.MediaFormat.SampleRate != voice.Rate ||
+		st.MediaFormat.Channels != 1 {
 		s.violation("start_media_format")
 	}
 	if !slices.Equal(st.Tracks, []string{"inbound"}) {
@@ -355,7 +356,8 @@ func (s *session) start(f *frame, now time.Time) {
 
 // noise sends what a faulty bot would; the lock is held.
 func (s *session) noise() {
-	nonsense := []string{"{", `{"event":"nonsense"}`, `{"event":"media","media":{"payload":"***"}}`, `{"event":"mark"}`, `[]`}
+	nonsense := []string{"{", `{"event":"nonsense"}`, `{"event":"media","media":{"payload":"***"}}`, `{"event":"mark"}`,
+		`[]`}
 	for i := range s.plan.Noise {
 		text := nonsense[i%len(nonsense)]
 		if i == 0 {

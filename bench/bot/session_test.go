@@ -31,7 +31,8 @@ func TestConversationFromStartToStop(t *testing.T) {
 		p.mark(f.Mark.Name)
 	}
 	p.media(0x00) // maximum loudness
-	p.send(`{"event":"dtmf","streamSid":"%s","sequenceNumber":"%d","dtmf":{"track":"inbound_track","digit":"9"}}`, stream, p.next())
+	p.send(`{"event":"dtmf","streamSid":"%s","sequenceNumber":"%d","dtmf":{"track":"inbound_track","digit":"9"}}`, stream,
+		p.next())
 	p.stop()
 	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().Open == 0 && b.Summary().Results[ReportNone] == 1 })
 	s := p.session(b)
@@ -41,7 +42,8 @@ func TestConversationFromStartToStop(t *testing.T) {
 	if s.SessionID != stream || s.Number != number || s.Account != account || s.Digits != "9" || s.FramesIn != 3 {
 		t.Fatalf("session: %+v", s)
 	}
-	if s.MarksSent < 2 || s.MarksBack != 2 || s.FramesOut < 20 || s.FirstSentAt.IsZero() || s.AudibleAt.IsZero() || s.Result.State != ReportNone {
+	if s.MarksSent < 2 || s.MarksBack != 2 || s.FramesOut < 20 || s.FirstSentAt.IsZero() || s.AudibleAt.IsZero() ||
+		s.Result.State != ReportNone {
 		t.Fatalf("session: %+v", s)
 	}
 	// After stop at the latest, the bot closes the socket.
@@ -116,7 +118,8 @@ func TestASocketThatIsClosedInOrderBeforeAnyFrameIsNoSession(t *testing.T) {
 
 func TestBurstAndClear(t *testing.T) {
 	b := start(t, Config{Script: script(Conversation{
-		Burst: true, Clear: 1, Utterance: draw.Exactly(12 * time.Second), Pause: draw.Exactly(time.Minute), Result: &Result{None: true},
+		Burst: true, Clear: 1, Utterance: draw.Exactly(12 * time.Second), Pause: draw.Exactly(
+			time.Minute), Result: &Result{None: true},
 	})})
 	p := connect(t, b).begin()
 	f, frames, bytes := p.readTo("mark")
@@ -161,7 +164,8 @@ func TestBreachesOfTheProtocolAreCounted(t *testing.T) {
 	started := func(change ...string) func(*platform) {
 		return func(p *platform) {
 			p.connected()
-			text := `{"event":"start","sequenceNumber":"1","start":{"accountSid":"` + account + `","streamSid":"$S","callSid":"` + callSID +
+			text := `{"event":"start","sequenceNumber":"1","start":{"accountSid":"` + account +
+				`","streamSid":"$S","callSid":"` + callSID +
 				`","tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1},"customParameters":` +
 				`{"from_number":"+1","to_number":"+2","call_id":"c","attempt_id":"a","result_url":"u","result_token":"t"}},"streamSid":"$S"}`
 			frame(p, strings.NewReplacer(change...).Replace(text))
@@ -177,8 +181,10 @@ func TestBreachesOfTheProtocolAreCounted(t *testing.T) {
 		}
 	}
 	f(func(p *platform) { p.begin(); p.media(1); frame(p, "not json") }, "malformed_frame")
-	f(func(p *platform) { started()(p); frame(p, `{"event":"hello","sequenceNumber":"2","streamSid":"$S"}`) }, "unknown_event")
-	f(func(p *platform) { frame(p, `{"event":"start"}`) }, "first_frame_not_connected", "sequence_not_a_decimal_string", "start_malformed")
+	f(func(p *platform) { started()(p); frame(p, `{"event":"hello","sequenceNumber":"2","streamSid":"$S"}`) },
+		"unknown_event")
+	f(func(p *platform) { frame(p, `{"event":"start"}`) }, "first_frame_not_connected", "sequence_not_a_decimal_string",
+		"start_malformed")
 	f(func(p *platform) { frame(p, `{"event":"connected"}`) }, "connected_malformed")
 	f(func(p *platform) { p.connected(); p.media(1) }, "second_frame_not_start", "stream_sid")
 	f(func(p *platform) { p.begin(); p.connected() }, "connected_repeated")
@@ -205,7 +211,8 @@ func TestBreachesOfTheProtocolAreCounted(t *testing.T) {
 		p.begin()
 		frame(p, `{"event":"stop","sequenceNumber":"2","streamSid":"$S"}`)
 	}, "stop_malformed")
-	f(func(p *platform) { p.begin(); frame(p, `{"event":"dtmf","sequenceNumber":"2","streamSid":"$S"}`) }, "dtmf_malformed")
+	f(func(p *platform) { p.begin(); frame(p, `{"event":"dtmf","sequenceNumber":"2","streamSid":"$S"}`) },
+		"dtmf_malformed")
 	f(func(p *platform) {
 		p.begin()
 		_ = p.conn.WriteMessage(websocket.BinaryMessage, []byte{1})
@@ -253,7 +260,8 @@ func TestMalformedFramesAreFound(t *testing.T) {
 		s.messages = 2
 		for i := 1; i <= 2*auditEvery; i++ {
 			s.message(fmt.Appendf(nil, `{"event":"media","sequenceNumber":"%d","streamSid":"`+stream+
-				`","media":{"track":"inbound","chunk":"%d","timestamp":"20","payload":"`+strings.Repeat("////", 53)+end, i, i), time.Now())
+				`","media":{"track":"inbound","chunk":"%d","timestamp":"20","payload":"`+strings.Repeat("////", 53)+end, i, i),
+				time.Now())
 		}
 		if v := s.row.Violations; v["malformed_frame"] != malformed || v["payload_not_base64"] != payload {
 			t.Fatalf("…%s: violations: %v", end, v)
@@ -284,7 +292,8 @@ func TestQuickMediaReadsWhatTheDecoderReads(t *testing.T) {
 		strings.Replace(good, `"2"`, `2`, 1), strings.Replace(good, "AAAA", `\u0041`, 1),
 		strings.Replace(good, "payload", "load", 1), `{"event":"media"`, good + "}", good[:len(good)-1], good[:len(good)-2],
 		strings.Replace(good, `"media":{`, `"media":{"media":{`, 1), strings.Replace(good, ",", ", ", 2),
-		strings.Replace(good, `,"streamSid":"MZ1"`, "", 1), strings.Replace(good, `"5"`, `"5`, 1), `{"event":"media",`, `{"event":"media","streamSid":`,
+		strings.Replace(good, `,"streamSid":"MZ1"`, "", 1), strings.Replace(good, `"5"`, `"5`, 1), `{"event":"media",`,
+		`{"event":"media","streamSid":`,
 	} {
 		if quickMedia([]byte(bad), &h) {
 			t.Fatalf("%s was understood", bad)

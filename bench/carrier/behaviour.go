@@ -145,7 +145,8 @@ func (b *Behaviour) validate() error {
 			return fmt.Errorf("behaviour refuse: code %d is no final refusal; give 300 to 699", b.Code)
 		}
 	default:
-		return fmt.Errorf("behaviour kind %q is unknown; use human, machine, fax, sit, quiet, refuse, no_answer or silent", b.Kind)
+		return fmt.Errorf("behaviour kind %q is unknown; use human, machine, fax, sit, quiet, refuse, no_answer or silent",
+			b.Kind)
 	}
 	switch b.Progress {
 	case "", Ringing, EarlyMedia, NoProgress:

@@ -29,10 +29,12 @@ func TestHumanAnswersAndCallerHangsUp(t *testing.T) {
 	l.bye()
 	l.expect(200)
 	row := l.row()
-	if row.State != StateEnded || row.FinalCode != 200 || row.ByeBy != Caller || row.Number != number || row.From != "+4930555" {
+	if row.State != StateEnded || row.FinalCode != 200 || row.ByeBy != Caller || row.Number != number ||
+		row.From != "+4930555" {
 		t.Fatalf("row: %+v", row)
 	}
-	if row.RingingAt.IsZero() || row.AnsweredAt.IsZero() || row.AckAt.IsZero() || row.EndedAt.IsZero() || row.Invites != 1 || row.Nth != 1 {
+	if row.RingingAt.IsZero() || row.AnsweredAt.IsZero() || row.AckAt.IsZero() || row.EndedAt.IsZero() ||
+		row.Invites != 1 || row.Nth != 1 {
 		t.Fatalf("row: %+v", row)
 	}
 	if len(row.Violations) != 0 || len(c.Ledger().Live()) != 0 {
@@ -45,7 +47,8 @@ func TestCalleeHangsUpAndRepeatsItsByeUntilAnswered(t *testing.T) {
 	l := newUAC(t, c).leg(number).established()
 	isBye := func(r *reply) bool { return r.method == "BYE" }
 	first := l.u.skipTo("BYE", isBye)
-	if !strings.HasPrefix(first.first, "BYE sip:dialler@"+l.u.local) || first.get("To") != l.from || first.get("From") != l.to {
+	if !strings.HasPrefix(first.first, "BYE sip:dialler@"+l.u.local) || first.get("To") != l.from ||
+		first.get("From") != l.to {
 		t.Fatalf("BYE does not fit the dialog: %+v", first)
 	}
 	if first.get("Reason") != `Q.850;cause=16;text="Normal call clearing"` {
@@ -103,7 +106,8 @@ func TestRefusalsCarryReasonAndAreRepeatedUntilAck(t *testing.T) {
 		if r := l.u.tryNext(8 * fastT1); r != nil {
 			t.Fatalf("%q after the ACK", r.first)
 		}
-		if row := l.row(); row.State != StateEnded || row.FinalCode != b.Code || !row.RingingAt.IsZero() || row.EndedAt.After(row.AckAt) {
+		if row := l.row(); row.State != StateEnded || row.FinalCode != b.Code || !row.RingingAt.IsZero() ||
+			row.EndedAt.After(row.AckAt) {
 			t.Fatalf("row: %+v", row)
 		}
 	}
@@ -155,7 +159,8 @@ func TestNoAnswerRingsUntilCancel(t *testing.T) {
 	l.expect(487)
 	l.ack()
 	until(t, c, "the ACK is in", func(Ledger) bool { return !l.row().AckAt.IsZero() })
-	if row := l.row(); row.FinalCode != 487 || row.CancelAt.IsZero() || row.State != StateEnded || len(row.Violations) > 0 {
+	if row := l.row(); row.FinalCode != 487 || row.CancelAt.IsZero() || row.State != StateEnded ||
+		len(row.Violations) > 0 {
 		t.Fatalf("row: %+v", row)
 	}
 }
@@ -290,7 +295,8 @@ func TestSilentNumberNeverAnswersAnything(t *testing.T) {
 		t.Fatalf("got %q", r.first)
 	}
 	row := l.row()
-	if row.State != StateSilent || len(c.Ledger().Live()) != 0 || row.Retransmits != 1 || !slices.Contains(row.Violations, "cancel_before_provisional") {
+	if row.State != StateSilent || len(c.Ledger().Live()) != 0 || row.Retransmits != 1 ||
+		!slices.Contains(row.Violations, "cancel_before_provisional") {
 		t.Fatalf("row: %+v", row)
 	}
 	until(t, c, "64*T1 are over", func(Ledger) bool { return l.row().State == StateEnded })

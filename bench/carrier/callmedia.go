@@ -91,7 +91,8 @@ func (c *call) speak() {
 
 // speakRecording starts the recording once the caller is known to listen.
 func (c *call) speakRecording() {
-	if c.stream == nil || c.behaviour == nil || c.behaviour.Recording == "" || c.behaviour.Mute || c.row.AnsweredAt.IsZero() {
+	if c.stream == nil || c.behaviour == nil || c.behaviour.Recording == "" || c.behaviour.Mute ||
+		c.row.AnsweredAt.IsZero() {
 		return
 	}
 	c.stream.Play(c.carrier.clips.recording(c.behaviour.Recording, c.stream.Codec), false)

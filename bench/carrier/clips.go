@@ -78,7 +78,8 @@ func (c *clips) recording(path string, codec voice.Codec) []byte {
 const chatterLength = 6 * time.Second
 
 func (c *clips) chatter(r *rand.Rand, codec voice.Codec) []byte {
-	return c.get(clipKey{"chatter", r.IntN(clipVariants), codec}, func(r *rand.Rand) []int16 { return voice.Utterance(r, chatterLength) })
+	return c.get(clipKey{"chatter", r.IntN(clipVariants), codec},
+		func(r *rand.Rand) []int16 { return voice.Utterance(r, chatterLength) })
 }
 
 func (c *clips) ringback(codec voice.Codec) []byte {

@@ -35,14 +35,16 @@ func (c *call) newRequest(method, extra string, body []byte, now time.Time) (msg
 	}
 	next := c.target
 	b := make([]byte, 0, 768)
-	b = append(b, method+" "+c.target+" SIP/2.0\r\nVia: SIP/2.0/"+transport+" "+c.carrier.Addr()+";branch=z9hG4bK"+branch+";rport\r\n"...)
+	b = append(b, method+" "+c.target+" SIP/2.0\r\nVia: SIP/2.0/"+transport+" "+c.carrier.Addr()+";branch=z9hG4bK"+branch+
+		";rport\r\n"...)
 	for i, r := range c.routes {
 		b = append(b, "Route: "+r+"\r\n"...)
 		if i == 0 {
 			next = string(addrURI([]byte(r)))
 		}
 	}
-	b = append(b, "Max-Forwards: 70\r\nFrom: "+c.calleeTo+"\r\nTo: "+c.callerFrom+"\r\nCall-ID: "+c.row.CallID+"\r\nCSeq: "...)
+	b = append(b, "Max-Forwards: 70\r\nFrom: "+c.calleeTo+"\r\nTo: "+c.callerFrom+"\r\nCall-ID: "+c.row.CallID+
+		"\r\nCSeq: "...)
 	b = strconv.AppendUint(b, uint64(c.localCSeq), 10)
 	b = append(b, " "+method+"\r\n"...)
 	b = append(b, c.contact()+extra...)

@@ -119,7 +119,8 @@ func TestRouteSetIsUsedByTheCallee(t *testing.T) {
 	l.invite()
 	l.expect(100)
 	l.expect(180)
-	if r := l.expect(200); !slices.Equal(r.headers["Record-Route"], []string{"<sip:" + proxy.local + ";lr>", "<sip:127.0.0.1:9;lr>"}) {
+	if r := l.expect(200); !slices.Equal(r.headers["Record-Route"],
+		[]string{"<sip:" + proxy.local + ";lr>", "<sip:127.0.0.1:9;lr>"}) {
 		t.Fatalf("Record-Route %q", r.headers["Record-Route"])
 	}
 	l.ack()
@@ -175,7 +176,8 @@ func TestFoldedAndCompactHeaders(t *testing.T) {
 	u := newUAC(t, c)
 	l := u.leg(number)
 	text := l.request("INVITE", l.branch, l.to, "", l.sdp, 1)
-	for long, short := range map[string]string{"Via:": "v:", "From:": "f :", "To:": "t:", "Call-ID:": "i:", "Contact:": "m:", "Content-Length:": "l:"} {
+	for long, short := range map[string]string{"Via:": "v:", "From:": "f :", "To:": "t:", "Call-ID:": "i:",
+		"Contact:": "m:", "Content-Length:": "l:"} {
 		text = strings.Replace(text, long, short, 1)
 	}
 	text = strings.Replace(text, ";rport", "\r\n ;rport", 1)

@@ -235,7 +235,8 @@ func at(ms int) time.Time { return time.Unix(1000, 0).Add(time.Duration(ms) * ti
 
 func TestOverlapArithmetic(t *testing.T) {
 	row := func(id, to string, from, until int) Call {
-		c := Call{CallID: id, Incarnation: 1, Number: engine.PhoneNumber(to), InviteAt: at(from), Invites: 1, State: StateRinging}
+		c := Call{CallID: id, Incarnation: 1, Number: engine.PhoneNumber(to), InviteAt: at(from), Invites: 1,
+			State: StateRinging}
 		if until >= 0 {
 			c.EndedAt, c.State = at(until), StateEnded
 		}
@@ -269,7 +270,8 @@ func TestOverlapArithmetic(t *testing.T) {
 
 func TestLedgerFileGivesTheSameJudgement(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ledger.jsonl")
-	c := start(t, Config{LedgerFile: file, Script: script(number, Busy(), Behaviour{Kind: Human}, Behaviour{Kind: NoAnswer})})
+	c := start(t, Config{LedgerFile: file, Script: script(number, Busy(), Behaviour{Kind: Human},
+		Behaviour{Kind: NoAnswer})})
 	u := newUAC(t, c)
 	busy := u.leg(number).invite()
 	busy.expect(100)
@@ -319,7 +321,8 @@ func TestBehaviourIsRepeatable(t *testing.T) {
 			if backwards {
 				i = 299 - i
 			}
-			n := engine.PhoneNumber("+49151" + strings.Repeat("0", 4) + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10)))
+			n := engine.PhoneNumber("+49151" + strings.Repeat("0", 4) + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) +
+				string(rune('0'+i%10)))
 			for nth := 1; nth <= 3; nth++ {
 				b, rng := r.behaviour(n, nth)
 				out[n] += string(b.Kind) + b.Ring.Draw(rng).String() + " "

@@ -198,7 +198,8 @@ func TestRTPIsCountedByWhereItComesFrom(t *testing.T) {
 	})
 	p.send(silence)
 	until(t, c, "the last packet is in", func(g Ledger) bool { return l.row().RTP.Received == 5 })
-	if r := l.row().RTP; r.Lost != 2 || r.AudioAt.IsZero() || !r.FirstAt.Before(r.AudioAt) || r.LastAudioAt != r.AudioAt || !r.LastAt.After(r.AudioAt) {
+	if r := l.row().RTP; r.Lost != 2 || r.AudioAt.IsZero() || !r.FirstAt.Before(r.AudioAt) || r.LastAudioAt != r.AudioAt ||
+		!r.LastAt.After(r.AudioAt) {
 		t.Fatalf("counts: %+v", r)
 	}
 	l.bye()
@@ -321,7 +322,8 @@ func TestMuteAndDeafAreOneWayAudio(t *testing.T) {
 }
 
 func TestHoldByTheCalleeAndByTheCaller(t *testing.T) {
-	c := start(t, Config{T1: fastT1, Media: true, Script: script(number, Behaviour{Kind: Quiet, Hold: draw.Exactly(30 * time.Millisecond)})})
+	c := start(t, Config{T1: fastT1, Media: true,
+		Script: script(number, Behaviour{Kind: Quiet, Hold: draw.Exactly(30 * time.Millisecond)})})
 	p := newPhone(t)
 	l := p.call(newUAC(t, c))
 	re := l.u.skipTo("re-INVITE", func(r *reply) bool { return r.method == "INVITE" })
@@ -398,7 +400,8 @@ func TestMediaStaysOnLoopback(t *testing.T) {
 
 func TestPortsOfARangeAreSharedOut(t *testing.T) {
 	first := ports.Of(t)
-	c := start(t, Config{Media: true, RTPPortMin: first - 1, RTPPortMax: first + 3, Script: script(number, Behaviour{Kind: Quiet})})
+	c := start(t, Config{Media: true, RTPPortMin: first - 1, RTPPortMax: first + 3,
+		Script: script(number, Behaviour{Kind: Quiet})})
 	u := newUAC(t, c)
 	seen := map[int]bool{}
 	for range 2 {
@@ -422,7 +425,8 @@ func TestARecordingIsHeardWholeFromTheACKOn(t *testing.T) {
 		pcm = append(pcm, int16(1000*(i%17)-8000))
 	}
 	data := voice.PCMA.Encode(nil, pcm)
-	file := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x06\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data"),
+	file := append([]byte("RIFF\x00\x00\x00\x00WAVEfmt "+
+		"\x10\x00\x00\x00\x06\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00data"),
 		byte(len(data)), byte(len(data)>>8), 0, 0)
 	path := filepath.Join(t.TempDir(), "hello.wav")
 	if err := os.WriteFile(path, append(file, data...), 0o600); err != nil {

@@ -25,7 +25,8 @@ func TestNumbersAreOneInEveryFormat(t *testing.T) {
 }
 
 func TestInviteAndReasonsAreKept(t *testing.T) {
-	c := start(t, Config{KeepInvites: true, CountryCode: "49", Script: script(number, Behaviour{Kind: NoAnswer}, Behaviour{Kind: Human})})
+	c := start(t, Config{KeepInvites: true, CountryCode: "49", Script: script(number, Behaviour{Kind: NoAnswer},
+		Behaviour{Kind: Human})})
 	u := newUAC(t, c)
 	const reason = `Q.850;cause=16;text="limit"`
 	l := u.leg("015100000001")
@@ -33,7 +34,8 @@ func TestInviteAndReasonsAreKept(t *testing.T) {
 	l.invite()
 	l.expect(100)
 	l.expect(180)
-	if row := l.row(); row.Number != number || !strings.Contains(row.Invite, "\r\nP-Asserted-Identity: <sip:+4930555@x>\r\n") {
+	if row := l.row(); row.Number != number ||
+		!strings.Contains(row.Invite, "\r\nP-Asserted-Identity: <sip:+4930555@x>\r\n") {
 		t.Fatalf("row: %+v", row)
 	}
 	u.send(l.request("CANCEL", l.branch, "<sip:015100000001@127.0.0.1>", "Reason: "+reason+"\r\n", "", 1))

@@ -17,7 +17,8 @@ func (c *Carrier) handle(m *message, p peer) {
 	now := time.Now()
 	if what := m.missing(); what != "" {
 		c.stray.count("missing " + what)
-		if m.request && m.method != "ACK" && len(m.vias) > 0 && len(m.from) > 0 && len(m.to) > 0 && len(m.callID) > 0 && m.cseqMethod != "" {
+		if m.request && m.method != "ACK" && len(m.vias) > 0 && len(m.from) > 0 && len(m.to) > 0 && len(m.callID) > 0 &&
+			m.cseqMethod != "" {
 			c.reply(m, p, 400, "Missing "+what, "")
 		}
 		return
@@ -50,7 +51,8 @@ func (c *Carrier) handle(m *message, p peer) {
 	case "BYE":
 		c.onBye(cl, m, p, now)
 	case "OPTIONS":
-		c.reply(m, p, 200, "", "Accept: application/sdp\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, REGISTER\r\n")
+		c.reply(m, p, 200, "", "Accept: application/sdp\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, "+
+			"REGISTER\r\n")
 	case "REGISTER":
 		c.onRegister(m, p)
 	case "PRACK":

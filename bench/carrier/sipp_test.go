@@ -27,7 +27,8 @@ func sipp(t *testing.T, args ...string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append(args, "-nostdin", "-i", "127.0.0.1", "-timeout", "50", "-timeout_error", "-max_socket", "1000")...)
+	cmd := exec.CommandContext(ctx, path, append(args, "-nostdin", "-i", "127.0.0.1", "-timeout", "50", "-timeout_error",
+		"-max_socket", "1000")...)
 	cmd.Dir = t.TempDir() // its logs
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("sipp: %v\n%s", err, out[max(0, len(out)-3000):])

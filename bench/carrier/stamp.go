@@ -33,7 +33,8 @@ func stampOf(oob []byte) time.Time {
 			return time.Time{}
 		}
 		if head.Level == unix.SOL_SOCKET && head.Type == unix.SO_TIMESTAMPNS && len(data) >= 16 {
-			sec, nsec := int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:])) //nolint:gosec // two's complement
+			sec, nsec := int64(binary.NativeEndian.Uint64(data)), int64(
+				binary.NativeEndian.Uint64(data[8:])) //nolint:gosec // two's complement
 			return time.Unix(sec, nsec)
 		}
 		oob = rest

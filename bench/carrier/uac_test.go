@@ -100,7 +100,8 @@ func newUAC(t testing.TB, c *Carrier) *uac {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return &uac{t: t, carrier: c, conn: conn, local: conn.LocalAddr().String(), confirmed: map[[2]string]bool{}, had: map[string]bool{}}
+	return &uac{t: t, carrier: c, conn: conn, local: conn.LocalAddr().String(), confirmed: map[[2]string]bool{},
+		had: map[string]bool{}}
 }
 
 const sdpTemplate = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n" +
@@ -179,7 +180,8 @@ func (u *uac) any() *reply {
 	u.t.Helper()
 	r := u.tryNext(patience)
 	if r == nil {
-		u.t.Fatalf("no message from the carrier; ledger: %+v, stray %v", u.carrier.Ledger().Calls(), u.carrier.Ledger().Stray())
+		u.t.Fatalf("no message from the carrier; ledger: %+v, stray %v", u.carrier.Ledger().Calls(),
+			u.carrier.Ledger().Stray())
 	}
 	return r
 }

@@ -85,7 +85,8 @@ func TestNoAddressIsInvented(t *testing.T) {
 	walk = func(where, name string, v any) {
 		switch v := v.(type) {
 		case string:
-			named := address.MatchString(name) && strings.Contains(v, ".") || strings.Contains(v, "://") || strings.HasPrefix(v, "sip:")
+			named := address.MatchString(name) && strings.Contains(v, ".") || strings.Contains(v, "://") ||
+				strings.HasPrefix(v, "sip:")
 			if named && !strings.Contains(v, "127.0.0.1") && v != "../../etc/passwd" {
 				t.Errorf("%s: %s %q", where, name, v)
 			}

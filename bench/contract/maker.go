@@ -39,7 +39,8 @@ const knownMost = 50
 // NewMaker generates requests from the file. numbers are used wherever a telephone number is
 // required; known are existing identifiers, by the parameter's name.
 func NewMaker(f *File, seed uint64, numbers []string, known map[string][]string) *Maker {
-	m := &Maker{file: f, rnd: rand.New(rand.NewPCG(seed, 1)), known: map[string][]string{}, numbers: numbers} //nolint:gosec // reproducible, no secret
+	m := &Maker{file: f, rnd: rand.New(rand.NewPCG(seed, 1)), known: map[string][]string{},
+		numbers: numbers} //nolint:gosec // reproducible, no secret
 	for k, v := range known {
 		m.known[k] = append(m.known[k], v...)
 	}
@@ -106,7 +107,8 @@ func (m *Maker) body(r *Request) {
 		return
 	}
 	kinds := make([]string, 0, 2)
-	for _, kind := range []string{"application/json", "application/merge-patch+json", "text/csv", "application/x-www-form-urlencoded"} {
+	for _, kind := range []string{"application/json", "application/merge-patch+json", "text/csv",
+		"application/x-www-form-urlencoded"} {
 		if ref.Value.Content[kind] != nil {
 			kinds = append(kinds, kind)
 		}
@@ -282,6 +284,7 @@ func (m *Maker) spoil(v any) any {
 		}
 		return m.odd()
 	default:
-		return []any{nil, true, -1, 0, 1e18, 3.5, "", m.odd(), []any{}, map[string]any{}, json.Number("99999999999999999999")}[m.rnd.IntN(11)]
+		return []any{nil, true, -1, 0, 1e18, 3.5, "", m.odd(), []any{}, map[string]any{},
+			json.Number("99999999999999999999")}[m.rnd.IntN(11)]
 	}
 }

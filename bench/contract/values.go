@@ -25,7 +25,8 @@ func sortText(s []string) { slices.Sort(s) }
 func (m *Maker) odd() string {
 	return []string{
 		"", " ", "\x00", "null", "-1", "0", "1e999", "99999999999999999999", "%s%n", "' OR 1=1 --", "../../etc/passwd", "\u202ereversed",
-		"\U0001f4de", strings.Repeat("a", 5000), "\r\nX-Other: 1", "=1+1", "{}", "[]", "true", "\ufeff", "a\tb", "<b>", "é", "\xff\xfe",
+		"\U0001f4de", strings.Repeat("a", 5000), "\r\nX-Other: 1", "=1+1", "{}", "[]", "true", "\ufeff", "a\tb", "<b>", "é",
+		"\xff\xfe",
 	}[m.rnd.IntN(24)]
 }
 
@@ -158,9 +159,11 @@ func (m *Maker) str(name string, s *openapi3.Schema) string {
 		return list[m.rnd.IntN(len(list))]
 	}
 	if address.MatchString(name) {
-		return []string{"127.0.0.1", "ws://127.0.0.1:9/bot", "http://127.0.0.1:9/", "sip:bot@127.0.0.1:9", "wss://127.0.0.1:9/", "127.0.0.1:9"}[m.rnd.IntN(6)]
+		return []string{"127.0.0.1", "ws://127.0.0.1:9/bot", "http://127.0.0.1:9/", "sip:bot@127.0.0.1:9",
+			"wss://127.0.0.1:9/", "127.0.0.1:9"}[m.rnd.IntN(6)]
 	}
-	if list := m.known[strings.TrimSuffix(name, "_id")+"/id"]; len(list) > 0 && strings.HasSuffix(name, "_id") && !m.one(10) {
+	if list := m.known[strings.TrimSuffix(name, "_id")+"/id"]; len(list) > 0 && strings.HasSuffix(name, "_id") &&
+		!m.one(10) {
 		return list[m.rnd.IntN(len(list))]
 	}
 	switch s.Format {
@@ -232,7 +235,8 @@ func (m *Maker) match(b *strings.Builder, t *syntax.Regexp) {
 // csv is a file of contacts, more or less valid.
 func (m *Maker) csv() string {
 	var b strings.Builder
-	b.WriteString([]string{"phone_number,name\n", "phone_number\n", "\ufeffphone_number,name\r\n", "phone_number;name\n", "name\n", ""}[m.rnd.IntN(6)])
+	b.WriteString([]string{"phone_number,name\n", "phone_number\n", "\ufeffphone_number,name\r\n", "phone_number;name\n",
+		"name\n", ""}[m.rnd.IntN(6)])
 	for range m.rnd.IntN(20) {
 		number := m.odd()
 		if len(m.numbers) > 0 && !m.one(5) {

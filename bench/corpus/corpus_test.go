@@ -30,18 +30,21 @@ func TestAFolderIsReadWithAndWithoutLabels(t *testing.T) {
 	}
 	write("labels.csv", []byte("file,label,real,voice,license_source\na.wav,human,1,real-fsdd-theo,github\n"))
 	got, err = Load(dir)
-	if err != nil || got.SHA256 == "" || got.Recordings[0].Label != "human" || !got.Recordings[0].Real || got.Recordings[0].Source != "fsdd" {
+	if err != nil || got.SHA256 == "" || got.Recordings[0].Label != "human" || !got.Recordings[0].Real ||
+		got.Recordings[0].Source != "fsdd" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	write("labels.csv", []byte("file,label,sounds\na.wav,human,hel@u\n"))
-	if _, err = Load(dir); err == nil || !strings.Contains(err.Error(), `corpus_labels: line 2: sounds has "h" at 0: letters are ieaou@`) {
+	if _, err = Load(dir); err == nil || !strings.Contains(err.Error(),
+		`corpus_labels: line 2: sounds has "h" at 0: letters are ieaou@`) {
 		t.Fatalf("%v", err)
 	}
 	write("labels.csv", []byte("file,label,sounds\na.wav,human,xel@u\n"))
 	if got, err = Load(dir); err != nil || got.Recordings[0].Sounds != "xel@u" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	for _, bad := range []string{"file,label,sounds\na.wav,human," + strings.Repeat("a", mostSounds+1) + "\n", "name\na.wav\n", "file,label\n../a.wav,human\n", "file,label\na.wav,\n"} {
+	for _, bad := range []string{"file,label,sounds\na.wav,human," + strings.Repeat("a", mostSounds+1) + "\n",
+		"name\na.wav\n", "file,label\n../a.wav,human\n", "file,label\na.wav,\n"} {
 		write("labels.csv", []byte(bad))
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "corpus_labels: ") {
 			t.Errorf("%.60q: %v", bad, err)

@@ -108,7 +108,8 @@ func (f *Folder) labels(text string) error {
 			return ""
 		}
 		r := Recording{
-			File: get("file"), Label: get("label"), Real: get("real") == "1", Voice: Voice(get("voice")), Source: Source(get("voice"), get("license_source")),
+			File: get("file"), Label: get("label"), Real: get("real") == "1", Voice: Voice(get("voice")), Source: Source(
+				get("voice"), get("license_source")),
 			Detail: get("detail"), Sounds: get("sounds"), Weight: 1,
 		}
 		if w, err := strconv.ParseFloat(get("weight"), 64); err == nil && w > 0 && w < 1000 {

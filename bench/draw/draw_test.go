@@ -53,7 +53,8 @@ func TestSpanText(t *testing.T) {
 		}
 	}
 	var l Length
-	if l.UnmarshalText([]byte("-1s")) == nil || l.UnmarshalText([]byte("250ms")) != nil || l != Length(250*time.Millisecond) {
+	if l.UnmarshalText([]byte("-1s")) == nil || l.UnmarshalText([]byte("250ms")) != nil ||
+		l != Length(250*time.Millisecond) {
 		t.Fatalf("%v", l)
 	}
 }

@@ -218,7 +218,8 @@ type amdGreetingsCmd struct {
 func (g *amdGreetingsCmd) Run(*cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Kinds: g.Kinds, Engines: g.Engines, Unseen: g.Unseen})
+	done, err := greetings.Write(ctx, greetings.Config{Dir: g.Dir, Seed: g.Seed, Count: g.Count, Kinds: g.Kinds,
+		Engines: g.Engines, Unseen: g.Unseen})
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be said\n", done.Recordings, g.Dir, done.Failed)
 	}
@@ -237,7 +238,8 @@ type amdRecordedCmd struct {
 func (g *amdRecordedCmd) Run(*cli) error {
 	ctx, cancel := signals()
 	defer cancel()
-	done, err := greetings.WriteRecorded(ctx, greetings.Recorded{Dir: g.Dir, Root: g.Root, Seed: g.Seed, Count: g.Count, Only: g.Only})
+	done, err := greetings.WriteRecorded(ctx, greetings.Recorded{Dir: g.Dir, Root: g.Root, Seed: g.Seed, Count: g.Count,
+		Only: g.Only})
 	if err == nil {
 		_, err = fmt.Fprintf(os.Stdout, "%d recordings in %s, %d could not be made\n", done.Recordings, g.Dir, done.Failed)
 	}
@@ -262,7 +264,8 @@ func (s *amdSoundsCmd) Run(*cli) error {
 		total += done.Dropped[symbol]
 		fmt.Fprintf(&which, " %c (U+%04X) %d", symbol, symbol, done.Dropped[symbol])
 	}
-	_, err = fmt.Fprintf(os.Stdout, "%d of %d recordings have sounds; %d are cut off before their text ends; %d symbols dropped%s\n",
+	_, err = fmt.Fprintf(os.Stdout, "%d of %d recordings have sounds; %d are cut off before their text ends; %d "+
+		"symbols dropped%s\n",
 		done.Known, done.Recordings, done.Cut, total, which.String())
 	return err
 }

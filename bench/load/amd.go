@@ -83,7 +83,8 @@ type AMDTimes struct {
 }
 
 // amdBounds are the bounds of every histogram, in ms.
-var amdBounds = []float64{10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5000}
+var amdBounds = []float64{10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500,
+	5000}
 
 func amdTimes(v []float64) AMDTimes {
 	t := AMDTimes{Count: len(v), Counts: make([]int, len(amdBounds)+1)}
@@ -125,7 +126,8 @@ func AMD(ctx context.Context, cfg AMDConfig) (*AMDFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &amdRun{cfg: cfg, recordings: folder.Recordings, modes: []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}}
+	r := &amdRun{cfg: cfg, recordings: folder.Recordings, modes: []engine.AMDMode{engine.AMDOff, engine.AMDSequential,
+		engine.AMDParallel}}
 	if n := r.calls(); n > amdCalls {
 		return nil, fmt.Errorf("load: that would be %d calls, at most %d are made: split the folder", n, amdCalls)
 	}
@@ -174,7 +176,8 @@ func (r *amdRun) script(dir string) (map[string]any, error) {
 	}
 	script := make(map[string]any, r.calls())
 	for i := range r.calls() {
-		script[contactNumber(i)] = []map[string]any{{"kind": "human", "ring": "200ms", "recording": paths[i%len(paths)], "talk": amdTalk.String()}}
+		script[contactNumber(i)] = []map[string]any{{"kind": "human", "ring": "200ms", "recording": paths[i%len(paths)],
+			"talk": amdTalk.String()}}
 	}
 	return script, nil
 }
@@ -184,8 +187,10 @@ func (r *amdRun) run(ctx context.Context, w *world, lines int) (*AMDFigures, err
 	for m, mode := range r.modes {
 		var err error
 		if ids[m], err = w.draftFrom(ctx, m*r.each(), r.each(), map[string]any{
-			"name": "Classification " + string(mode), "bot_id": botID, "concurrency": lines, "amd": string(mode), "amd_revise_s": 0, "max_attempts": 1,
-			"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "call_limit_s": 60,
+			"name": "Classification " + string(mode), "bot_id": botID, "concurrency": lines, "amd": string(
+				mode), "amd_revise_s": 0, "max_attempts": 1,
+			"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
+			"call_limit_s": 60,
 		}); err != nil {
 			return nil, err
 		}
@@ -230,7 +235,8 @@ func (r *amdRun) run(ctx context.Context, w *world, lines int) (*AMDFigures, err
 }
 
 // read reads the calls of a mode from the database.
-func (r *amdRun) read(ctx context.Context, w *world, id string, first int, mode engine.AMDMode, f *AMDFigures) (row AMDMode, err error) {
+func (r *amdRun) read(ctx context.Context, w *world, id string, first int, mode engine.AMDMode,
+	f *AMDFigures) (row AMDMode, err error) {
 	of := make(map[string]int, r.each())
 	for i := range r.each() {
 		of[contactNumber(first+i)] = i % len(r.recordings)
@@ -250,7 +256,8 @@ func (r *amdRun) read(ctx context.Context, w *world, id string, first int, mode 
 		var features map[string]float64
 		var answered time.Time
 		var stages [3]*time.Time
-		if err := rows.Scan(&number, &verdict, &confidence, &features, &answered, &stages[0], &stages[1], &stages[2]); err != nil {
+		if err := rows.Scan(&number, &verdict, &confidence, &features, &answered, &stages[0], &stages[1],
+			&stages[2]); err != nil {
 			return row, err
 		}
 		row.Answered++
@@ -319,8 +326,8 @@ func (f *AMDFigures) Wrong() (wrong []string) {
 	for i := range f.Files {
 		for _, c := range f.Files[i].Calls {
 			if o := &f.Files[i].Offline; !c.Same {
-				wrong = append(wrong, fmt.Sprintf("%s is %s (%.3f) in a call (%s) after %d ms, %s (%.3f) after %d ms by itself", f.Files[i].File,
-					c.Verdict, c.Confidence, c.Mode, c.Heard, o.Verdict, o.Confidence, o.Heard))
+				wrong = append(wrong, fmt.Sprintf("%s is %s (%.3f) in a call (%s) after %d ms, %s (%.3f) after %d ms by itself",
+					f.Files[i].File, c.Verdict, c.Confidence, c.Mode, c.Heard, o.Verdict, o.Confidence, o.Heard))
 			}
 		}
 	}
@@ -334,7 +341,8 @@ func (f *AMDFigures) Print(out io.Writer) {
 	say("file\tlabel\tby itself\tconfidence\theard ms\tin calls\n")
 	for i := range f.Files {
 		file := &f.Files[i]
-		say("%s\t%s\t%s\t%.3f\t%d\t", file.File, file.Label, file.Offline.Verdict, file.Offline.Confidence, file.Offline.Heard)
+		say("%s\t%s\t%s\t%.3f\t%d\t", file.File, file.Label, file.Offline.Verdict, file.Offline.Confidence,
+			file.Offline.Heard)
 		same := 0
 		for _, c := range file.Calls {
 			if c.Same {
@@ -372,7 +380,8 @@ func (f *AMDFigures) Print(out io.Writer) {
 		}
 	}
 	_ = t.Flush()
-	say("\n%d of %d verdicts are those of the recordings; with parallel classification the bot is heard %+.1f ms (p50), %+.1f ms (p99) later than without any\n",
+	say("\n%d of %d verdicts are those of the recordings; with parallel classification the bot is heard %+.1f ms "+
+		"(p50), %+.1f ms (p99) later than without any\n",
 		f.Same, f.Calls, f.Added.P50, f.Added.P99)
 	_ = t.Flush()
 }

@@ -31,7 +31,8 @@ func TestAFolderOfRecordingsIsCalled(t *testing.T) {
 		t.Errorf("%d of %d: %s", f.Same, f.Calls, strings.Join(wrong, "\n"))
 	}
 	for _, m := range f.Modes {
-		want := map[engine.AMDMode][3]bool{engine.AMDOff: {false, true, true}, engine.AMDSequential: {true, true, true}, engine.AMDParallel: {true, true, true}}[m.Mode]
+		want := map[engine.AMDMode][3]bool{engine.AMDOff: {false, true, true}, engine.AMDSequential: {true, true, true},
+			engine.AMDParallel: {true, true, true}}[m.Mode]
 		for i, times := range []AMDTimes{m.Verdict, m.Bot, m.Audio} {
 			sum := 0
 			for _, n := range times.Counts {
@@ -56,11 +57,14 @@ func TestAFolderOfRecordingsIsCalled(t *testing.T) {
 
 func TestAVerdictThatIsNotTheRecordingsIsNamed(t *testing.T) {
 	f := &AMDFigures{Calls: 2, Same: 1, Added: Spread{P50: 1.5, P99: -2},
-		Files: []AMDFile{{File: "a.wav", Label: "human", Offline: AMDCall{Verdict: engine.VerdictHuman, Confidence: 0.9, Heard: 1200},
-			Calls: []AMDCall{{Mode: engine.AMDParallel, Verdict: engine.VerdictHuman, Same: true}, {Mode: engine.AMDSequential, Verdict: engine.VerdictMachine, Heard: 900}}}},
+		Files: []AMDFile{{File: "a.wav", Label: "human", Offline: AMDCall{Verdict: engine.VerdictHuman, Confidence: 0.9,
+			Heard: 1200},
+			Calls: []AMDCall{{Mode: engine.AMDParallel, Verdict: engine.VerdictHuman, Same: true},
+				{Mode: engine.AMDSequential, Verdict: engine.VerdictMachine, Heard: 900}}}},
 		Modes: []AMDMode{{Mode: engine.AMDOff, Calls: 2, Answered: 1, Audio: amdTimes([]float64{5, 10, 11, 9000})}}}
 	wrong := strings.Join(f.Wrong(), "; ")
-	for _, want := range []string{"1 of 2 calls were answered with amd: off", "a.wav is machine (0.000) in a call (sequential) after 900 ms, human (0.900) after 1200 ms"} {
+	for _, want := range []string{"1 of 2 calls were answered with amd: off",
+		"a.wav is machine (0.000) in a call (sequential) after 900 ms, human (0.900) after 1200 ms"} {
 		if !strings.Contains(wrong, want) {
 			t.Errorf("%q is missing in %q", want, wrong)
 		}
@@ -70,7 +74,8 @@ func TestAVerdictThatIsNotTheRecordingsIsNamed(t *testing.T) {
 	}
 	var page bytes.Buffer
 	f.Print(&page)
-	for _, want := range []string{"sequential: machine 0.000 after 900 ms; 1 of 2 the same", "first bot audio", "1 of 2 verdicts", "+1.5 ms (p50), -2.0 ms (p99)"} {
+	for _, want := range []string{"sequential: machine 0.000 after 900 ms; 1 of 2 the same", "first bot audio",
+		"1 of 2 verdicts", "+1.5 ms (p50), -2.0 ms (p99)"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, page.String())
 		}
@@ -78,7 +83,8 @@ func TestAVerdictThatIsNotTheRecordingsIsNamed(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeCalledIsRefused(t *testing.T) {
-	for _, c := range []AMDConfig{{Repeat: -1}, {Rate: 101}, {Dir: t.TempDir()}, {Dir: "../../media/amd/testdata/greetings", Repeat: 1000}} {
+	for _, c := range []AMDConfig{{Repeat: -1}, {Rate: 101}, {Dir: t.TempDir()},
+		{Dir: "../../media/amd/testdata/greetings", Repeat: 1000}} {
 		if _, err := AMD(t.Context(), c); err == nil {
 			t.Errorf("%+v", c)
 		}

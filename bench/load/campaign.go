@@ -79,7 +79,8 @@ func (c CampaignConfig) withDefaults() (CampaignConfig, error) {
 	case sc.Contacts < 1 || sc.Contacts > 100_000:
 		return c, errors.New("load: --contacts must be 1 to 100000")
 	case low != high || pl != ph || low < 1:
-		return c, errors.New("load: workers and answers must not change in time, or the real callees could not be told what to do")
+		return c, errors.New("load: workers and answers must not change in time, or the real callees could not be told " +
+			"what to do")
 	case sc.Machines > 0:
 		return c, errors.New("load: the share of machines must be 0: who answered is not judged here")
 	case sc.Timeout < 15*time.Second || sc.Timeout > 2*time.Minute || sc.Timeout%time.Second != 0:
@@ -110,14 +111,16 @@ func Campaign(ctx context.Context, cfg CampaignConfig) (*Comparison, error) {
 	sc.Length = left // the simulated day ends when the real one does
 	id, err := w.draft(ctx, sc.Contacts, map[string]any{
 		"name": "Comparison", "bot_id": botID, "concurrency": seats, "amd": "off", "max_attempts": 1, "number_pool": []string{ownNumber},
-		"window": map[string]any{"zone": zone, "start": "00:00", "end": "00:00"}, "ring_timeout_s": int(sc.Timeout / time.Second),
-		"pacing_mode": string(cfg.Policy), "abandon_cap_pct": 100 * sc.Cap,
+		"window":         map[string]any{"zone": zone, "start": "00:00", "end": "00:00"},
+		"ring_timeout_s": int(sc.Timeout / time.Second),
+		"pacing_mode":    string(cfg.Policy), "abandon_cap_pct": 100 * sc.Cap,
 	})
 	if err != nil {
 		return nil, err
 	}
 	cfg.Log("%d contacts are loaded; %d seats, %s", sc.Contacts, seats, cfg.Policy)
-	c := &Comparison{Policy: cfg.Policy, Seats: seats, Contacts: sc.Contacts, CapPct: 100 * sc.Cap, Simulated: make([]Outcome, cfg.Runs)}
+	c := &Comparison{Policy: cfg.Policy, Seats: seats, Contacts: sc.Contacts, CapPct: 100 * sc.Cap,
+		Simulated: make([]Outcome, cfg.Runs)}
 	if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/start", nil, nil); err != nil {
 		return nil, err
 	}
@@ -258,7 +261,8 @@ func (c *Comparison) judge() {
 		c.Mean.Seconds, c.Mean.PerHour = c.Mean.Seconds+o.Seconds/n, c.Mean.PerHour+o.PerHour/n
 		c.Mean.Dialling += o.Dialling / n
 		c.Mean.Busy, c.Mean.Abandon = c.Mean.Busy+o.Busy/n, c.Mean.Abandon+o.Abandon/n
-		c.Mean.Dials, c.Mean.Connects, c.Mean.Abandoned = c.Mean.Dials+o.Dials, c.Mean.Connects+o.Connects, c.Mean.Abandoned+o.Abandoned
+		c.Mean.Dials, c.Mean.Connects, c.Mean.Abandoned = c.Mean.Dials+o.Dials, c.Mean.Connects+o.Connects, c.Mean.Abandoned+
+			o.Abandoned
 		c.Mean.Within = c.Mean.Within && o.Within
 		c.Least, c.Most = min(c.Least, o.Abandon), max(c.Most, o.Abandon)
 	}
@@ -277,7 +281,8 @@ func (c *Comparison) judge() {
 		fail("abandon %% is %.2f, the simulated are %.2f to %.2f", c.Real.Abandon, c.Least, c.Most)
 	}
 	if !c.Real.Within {
-		fail("%d of %d live answers were abandoned: over the cap of %.2f %%", c.Real.Abandoned, c.Real.Connects+c.Real.Abandoned, c.CapPct)
+		fail("%d of %d live answers were abandoned: over the cap of %.2f %%", c.Real.Abandoned,
+			c.Real.Connects+c.Real.Abandoned, c.CapPct)
 	}
 	if c.Real.Dials != c.Contacts {
 		fail("%d dials for %d contacts", c.Real.Dials, c.Contacts)
@@ -290,7 +295,8 @@ func (c *Comparison) Print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(t, "\tbusy %\tconnects/h\tabandon %\tconnects\tabandoned\tdialling s\t")
 	row := func(name string, o *Outcome) {
-		_, _ = fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.2f\t%d\t%d\t%.0f\t\n", name, o.Busy, o.PerHour, o.Abandon, o.Connects, o.Abandoned, o.Dialling)
+		_, _ = fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.2f\t%d\t%d\t%.0f\t\n", name, o.Busy, o.PerHour, o.Abandon, o.Connects,
+			o.Abandoned, o.Dialling)
 	}
 	row("real", &c.Real)
 	row(fmt.Sprintf("simulated, mean of %d", len(c.Simulated)), &c.Mean)

@@ -22,7 +22,8 @@ type client struct {
 // newClient requests uncompressed answers: metrics are read twice a second, and compressing them
 // would be a fiftieth of the engine's work.
 func newClient(addr string) *client {
-	return &client{base: "http://" + addr, http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true}}}
+	return &client{base: "http://" + addr, http: &http.Client{Timeout: 30 * time.Second,
+		Transport: &http.Transport{DisableCompression: true}}}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

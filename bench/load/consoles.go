@@ -77,7 +77,8 @@ func (f *ConsolesFigures) Wrong() (list []string) {
 		list = append(list, fmt.Sprintf("only %.0f dials a second were placed", f.Rate))
 	}
 	if f.Cost > consolesEnginePct {
-		list = append(list, fmt.Sprintf("%d consoles cost the engine %.1f %% of a core, more than %d", f.Consoles, f.Cost, consolesEnginePct))
+		list = append(list, fmt.Sprintf("%d consoles cost the engine %.1f %% of a core, more than %d", f.Consoles, f.Cost,
+			consolesEnginePct))
 	}
 	for _, p := range f.Pages {
 		if p.CPUPct > consolesPagePct {
@@ -85,7 +86,8 @@ func (f *ConsolesFigures) Wrong() (list []string) {
 		}
 		for when, o := range map[string]Opening{"while they dial": p.Dialling, "once they are paused": p.Paused} {
 			if o.Interactive > consolesReady {
-				list = append(list, fmt.Sprintf("%s is interactive after %.0f ms %s, more than %d", p.Page, o.Interactive, when, consolesReady))
+				list = append(list, fmt.Sprintf("%s is interactive after %.0f ms %s, more than %d", p.Page, o.Interactive, when,
+					consolesReady))
 			}
 		}
 	}
@@ -95,8 +97,10 @@ func (f *ConsolesFigures) Wrong() (list []string) {
 // Print writes the figures for people.
 func (f *ConsolesFigures) Print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns, f.Rate, f.Consoles, f.Events, f.KiB)
-	_, _ = fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%, standard error %.1f\n", f.Without, f.With, f.Cost, f.Error)
+	_, _ = fmt.Fprintf(t, "campaigns\t%d\ndials/s\t%.0f\nconsoles\t%d, each %.2f events/s and %.1f KiB/s\n", f.Campaigns,
+		f.Rate, f.Consoles, f.Events, f.KiB)
+	_, _ = fmt.Fprintf(t, "engine without them\t%.1f %% of a core\nengine with them\t%.1f %%\ncost of all\t%.1f %%, "+
+		"standard error %.1f\n", f.Without, f.With, f.Cost, f.Error)
 	for _, p := range f.Pages {
 		_, _ = fmt.Fprintf(t, "%s\t%.1f %% of a core, of that the tab %.1f %%\n", p.Page, p.CPUPct, p.TabPct)
 		_, _ = fmt.Fprintf(t, "  opened while they dial\t%s\n  once they are paused\t%s\n", p.Dialling, p.Paused)
@@ -105,7 +109,8 @@ func (f *ConsolesFigures) Print(out io.Writer) {
 }
 
 func (o Opening) String() string {
-	return fmt.Sprintf("shown after %.0f ms, a click answered after %.0f ms, interactive after %.0f ms, then busy for at most %.0f ms", o.Shown, o.Answered, o.Interactive, o.Later)
+	return fmt.Sprintf("shown after %.0f ms, a click answered after %.0f ms, interactive after %.0f ms, then busy for "+
+		"at most %.0f ms", o.Shown, o.Answered, o.Interactive, o.Later)
 }
 
 func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
@@ -113,7 +118,8 @@ func (c ConsolesConfig) withDefaults() (ConsolesConfig, error) {
 		v         *int
 		def, most int
 		flag      string
-	}{{&c.Rate, 200, 1000, "rate"}, {&c.Campaigns, 20, 100, "campaigns"}, {&c.Consoles, 100, 900, "consoles"}, {&c.Rounds, 6, 20, "rounds"}} {
+	}{{&c.Rate, 200, 1000, "rate"}, {&c.Campaigns, 20, 100, "campaigns"}, {&c.Consoles, 100, 900, "consoles"}, {&c.Rounds,
+		6, 20, "rounds"}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}
@@ -180,7 +186,8 @@ func Consoles(ctx context.Context, cfg ConsolesConfig) (*ConsolesFigures, error)
 		return nil, err
 	}
 	for i, d := range dialling {
-		f.Pages = append(f.Pages, PageFigures{Page: d.Page, CPUPct: d.CPUPct, TabPct: d.TabPct, Dialling: d.Opening, Paused: paused[i].Opening})
+		f.Pages = append(f.Pages, PageFigures{Page: d.Page, CPUPct: d.CPUPct, TabPct: d.TabPct, Dialling: d.Opening,
+			Paused: paused[i].Opening})
 	}
 	return f, nil
 }
@@ -196,7 +203,8 @@ func (w *world) dialAll(ctx context.Context, cfg *ConsolesConfig) ([]string, err
 	ids := make([]string, cfg.Campaigns)
 	for i := range ids {
 		id, err := w.draftFrom(ctx, i*each, each, map[string]any{
-			"name": fmt.Sprintf("Campaign %02d", i+1), "bot_id": botID, "concurrency": max(10, w.cfg.seats()/cfg.Campaigns), "max_attempts": 1,
+			"name": fmt.Sprintf("Campaign %02d", i+1), "bot_id": botID, "concurrency": max(10,
+				w.cfg.seats()/cfg.Campaigns), "max_attempts": 1,
 			"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
 		})
 		if err != nil {
@@ -236,7 +244,8 @@ func (w *world) viewers(ctx context.Context, n int) (list []viewer, err error) {
 		var made struct {
 			Password string `json:"password"`
 		}
-		if err := w.api.do(ctx, http.MethodPost, "/api/v1/users", map[string]any{"email": v.email, "role": "viewer"}, &made); err != nil {
+		if err := w.api.do(ctx, http.MethodPost, "/api/v1/users", map[string]any{"email": v.email, "role": "viewer"},
+			&made); err != nil {
 			return nil, err
 		}
 		v.password = made.Password
@@ -296,7 +305,8 @@ func (f *ConsolesFigures) rounds(ctx context.Context, w *world, cfg *ConsolesCon
 			return err
 		}
 		f.Without, f.With = append(f.Without, without), append(f.With, with)
-		cfg.Log("round %d: the engine takes %.1f %% of a core, with %d consoles %.1f %%", round+1, without, cfg.Consoles, with)
+		cfg.Log("round %d: the engine takes %.1f %% of a core, with %d consoles %.1f %%", round+1, without, cfg.Consoles,
+			with)
 	}
 	f.Rate = sent1 / dialling.Seconds()
 	f.Cost, f.Error = meanDifference(f.With, f.Without)
@@ -405,9 +415,11 @@ type browsed struct {
 }
 
 // browse makes the browser measure the pages; without a window only their opening.
-func (w *world) browse(ctx context.Context, cfg *ConsolesConfig, v viewer, window time.Duration) (pages []browsed, err error) {
+func (w *world) browse(ctx context.Context, cfg *ConsolesConfig, v viewer, window time.Duration) (pages []browsed,
+	err error) {
 	cmd := exec.CommandContext(ctx, cfg.Browser[0], cfg.Browser[1:]...) //nolint:gosec // the operator names it
-	cmd.Env = append(os.Environ(), "DIALLER_URL=http://"+w.addr, "EMAIL="+v.email, "PASSWORD="+v.password, fmt.Sprintf("WINDOW=%d", window.Milliseconds()))
+	cmd.Env = append(os.Environ(), "DIALLER_URL=http://"+w.addr, "EMAIL="+v.email, "PASSWORD="+v.password,
+		fmt.Sprintf("WINDOW=%d", window.Milliseconds()))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -96,7 +96,8 @@ func (f *Figures) Succeeded() (bool, string) {
 	case f.Offered == 0:
 		return false, "no call was offered"
 	case f.Success < Threshold:
-		return false, fmt.Sprintf("%.3f %% of the calls succeeded, %.1f %% are asked for (%s)", 100*f.Success, 100*Threshold, f.failures())
+		return false, fmt.Sprintf("%.3f %% of the calls succeeded, %.1f %% are asked for (%s)", 100*f.Success, 100*Threshold,
+			f.failures())
 	}
 	return true, ""
 }
@@ -119,18 +120,22 @@ func (f *Figures) Print(w io.Writer) {
 	row := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("offered", "%d calls at %d/s for %.0f s, talk %.1f s, media %v, AMD %v, answerer %s", f.Offered, f.Rate, f.Duration, f.Talk, f.Media, f.AMD, f.Answerer)
+	row("offered", "%d calls at %d/s for %.0f s, talk %.1f s, media %v, AMD %v, answerer %s", f.Offered, f.Rate,
+		f.Duration, f.Talk, f.Media, f.AMD, f.Answerer)
 	row("reached", "%.1f calls/s", f.Reached)
 	row("succeeded", "%.3f %% (%d answered, %d served, %d with a result)", 100*f.Success, f.Answered, f.Served, f.Results)
 	if len(f.Failures) > 0 {
 		row("failures", "%s", f.failures())
 	}
-	row("CPU a call", "engine %.3f ms, PostgreSQL %.3f ms, carrier %.3f ms, bot %.3f ms", f.CPU.Engine, f.CPU.Postgres, f.CPU.Carrier, f.CPU.Bot)
+	row("CPU a call", "engine %.3f ms, PostgreSQL %.3f ms, carrier %.3f ms, bot %.3f ms", f.CPU.Engine, f.CPU.Postgres,
+		f.CPU.Carrier, f.CPU.Bot)
 	row("post-dial delay", "p50 %.1f ms, p99 %.1f ms, max %.1f ms", f.PostDial.P50, f.PostDial.P99, f.PostDial.Max)
 	row("answer to bot", "p50 %.1f ms, p99 %.1f ms, max %.1f ms", f.AnswerBot.P50, f.AnswerBot.P99, f.AnswerBot.Max)
-	row("group commit", "p50 %.1f ms, p99 %.1f ms; %.1f writes each, %.2f a call", f.Commit.P50, f.Commit.P99, f.GroupSize, f.Commits)
+	row("group commit", "p50 %.1f ms, p99 %.1f ms; %.1f writes each, %.2f a call", f.Commit.P50, f.Commit.P99, f.GroupSize,
+		f.Commits)
 	row("live calls", "%.0f, at most %d", f.Live, f.LivePeak)
-	row("memory", "resident %.0f MiB before, %.0f MiB steady, %.0f MiB at most: %.1f KiB a live call (%.1f KiB of live heap)",
+	row("memory", "resident %.0f MiB before, %.0f MiB steady, %.0f MiB at most: %.1f KiB a live call (%.1f KiB of live "+
+		"heap)",
 		f.RSSBefore, f.RSSSteady, f.RSSPeak, f.KiBPerCall, f.HeapPerCall)
 	row("engine a live call", "%.4f %% of a core in the steady part", f.StreamCore)
 	row("WAL", "%.1f KiB a call", f.WALPerCall)

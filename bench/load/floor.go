@@ -47,7 +47,8 @@ func floorHandler(key string) fasthttp.RequestHandler {
 			rc.SetStatusCode(fasthttp.StatusUnprocessableEntity)
 			return
 		}
-		answer, err := json.Marshal(map[string]string{"status": "queued", "contact_id": "0123456789abcdef0123456789abcdef", "campaign_id": body.Campaign})
+		answer, err := json.Marshal(map[string]string{"status": "queued", "contact_id": "0123456789abcdef0123456789abcdef",
+			"campaign_id": body.Campaign})
 		if err != nil {
 			rc.SetStatusCode(fasthttp.StatusInternalServerError)
 			return

@@ -128,7 +128,8 @@ func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 func (w *world) leak(ctx context.Context, n, from int) (id string, r Remains, settled time.Duration, err error) {
 	id, err = w.draftFrom(ctx, from, n, map[string]any{
 		"name": "Leak", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": "parallel", "max_attempts": 1, "number_pool": []string{ownNumber},
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "ring_timeout_s": 15, "call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
+		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "ring_timeout_s": 15,
+		"call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
 	})
 	if err != nil {
 		return "", r, 0, err
@@ -182,9 +183,12 @@ func (w *world) remains(ctx context.Context) (Remains, error) {
 		return Remains{}, err
 	}
 	n := func(name string) int { return int(m[name]) }
-	return Remains{stacks: stacks, LiveCalls: n("dialler_live_calls"), Legs: n("dialler_sip_legs_known"), MediaPaths: n("dialler_media_paths"), BotSockets: n("dialler_bot_sockets"),
-		Seats: n("dialler_seats_held"), Channels: n("dialler_trunk_channels_held"), Numbers: n("dialler_number_slots_held"), HTTP: n("dialler_http_connections"),
-		Goroutines: n("go_goroutines"), Files: descriptors(w.engine.pid()), Heap: heap / (1 << 20), Resident: mib(resident(w.engine.pid()))}, nil
+	return Remains{stacks: stacks, LiveCalls: n("dialler_live_calls"), Legs: n("dialler_sip_legs_known"),
+		MediaPaths: n("dialler_media_paths"), BotSockets: n("dialler_bot_sockets"),
+		Seats: n("dialler_seats_held"), Channels: n("dialler_trunk_channels_held"), Numbers: n("dialler_number_slots_held"),
+		HTTP:       n("dialler_http_connections"),
+		Goroutines: n("go_goroutines"), Files: descriptors(w.engine.pid()), Heap: heap / (1 << 20),
+		Resident: mib(resident(w.engine.pid()))}, nil
 }
 
 // saveHeap saves the heap profile if profiles were requested.
@@ -285,7 +289,8 @@ func (f *LeakFigures) judge() {
 	leak(a.Channels > 0, "%d trunk channels", a.Channels)
 	leak(a.Numbers > 0, "%d number slots", a.Numbers)
 	leak(a.HTTP > leakHTTP, "%d HTTP connections", a.HTTP)
-	leak(a.Goroutines > b.Goroutines+leakGoroutines, "%d goroutines, %d before: %s", a.Goroutines, b.Goroutines, grown(b.stacks, a.stacks))
+	leak(a.Goroutines > b.Goroutines+leakGoroutines, "%d goroutines, %d before: %s", a.Goroutines, b.Goroutines,
+		grown(b.stacks, a.stacks))
 	leak(a.Files > b.Files+leakFiles, "%d descriptors, %d before", a.Files, b.Files)
 	leak(a.Heap > b.Heap*leakHeap+leakHeapMiB, "%.1f MiB of live heap, %.1f before", a.Heap, b.Heap)
 	total := 0

@@ -175,7 +175,8 @@ func (w *world) importList(ctx context.Context, id string, n, size int) (mb floa
 		pipe.CloseWithError(err)
 	}()
 	defer func() { _ = r.Close() }()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.api.base+"/api/v1/campaigns/"+id+"/imports?filename=list.csv", r)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		w.api.base+"/api/v1/campaigns/"+id+"/imports?filename=list.csv", r)
 	if err != nil {
 		return 0, err
 	}

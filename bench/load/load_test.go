@@ -194,8 +194,10 @@ func check(t *testing.T, f *Figures) {
 	if f.OK+failed != f.Offered || f.Answered < f.Served || f.Served < f.OK || f.Results < f.OK {
 		t.Errorf("counts do not agree: %+v", f)
 	}
-	if f.CPU.Engine <= 0 || f.CPU.Postgres <= 0 || f.CPU.Bot <= 0 || f.PostDial.P50 <= 0 || f.PostDial.P99 < f.PostDial.P50 ||
-		f.Commit.P50 <= 0 || f.Commit.P99 < f.Commit.P50 || f.GroupSize < 1 || f.RSSBefore <= 0 || f.RSSPeak < f.RSSSteady || f.LivePeak < 1 || f.WALPerCall <= 0 {
+	if f.CPU.Engine <= 0 || f.CPU.Postgres <= 0 || f.CPU.Bot <= 0 || f.PostDial.P50 <= 0 ||
+		f.PostDial.P99 < f.PostDial.P50 ||
+		f.Commit.P50 <= 0 || f.Commit.P99 < f.Commit.P50 || f.GroupSize < 1 || f.RSSBefore <= 0 || f.RSSPeak < f.RSSSteady ||
+		f.LivePeak < 1 || f.WALPerCall <= 0 {
 		t.Errorf("figures are missing: %+v", f)
 	}
 	f.Print(io.Discard)
@@ -204,7 +206,8 @@ func check(t *testing.T, f *Figures) {
 func TestARunAgainstTheModelCarrierWithProfiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, Profiles: dir, Log: t.Logf})
+	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second,
+		Profiles: dir, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +224,8 @@ func TestARunAgainstTheModelCarrierWithProfiles(t *testing.T) {
 
 func TestARunAgainstSIPp(t *testing.T) {
 	t.Parallel()
-	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second, SIPp: true, Log: t.Logf})
+	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 20, Duration: 4 * time.Second, Talk: time.Second,
+		SIPp: true, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +261,8 @@ func TestARunWithoutAnAnswererIsNoSuccess(t *testing.T) {
 
 func TestARunWithABotBySIP(t *testing.T) {
 	t.Parallel()
-	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 10, Duration: 3 * time.Second, Talk: time.Second, Bot: "sip", Media: true, Log: t.Logf})
+	f, err := Run(t.Context(), Config{Binary: program(t), Rate: 10, Duration: 3 * time.Second, Talk: time.Second,
+		Bot: "sip", Media: true, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,8 @@ func Nodes(ctx context.Context, cfg Config, n int) (*NodesFigures, error) {
 		r, err := nodesRun(ctx, c, nodes, placement, f.Pinned)
 		if err == nil {
 			f.Runs = append(f.Runs, *r)
-			cfg.Log("%d nodes, %s, %d/s: engines %.3f ms, PostgreSQL %.3f ms a call", nodes, placement, rate, r.Engine, r.Postgres)
+			cfg.Log("%d nodes, %s, %d/s: engines %.3f ms, PostgreSQL %.3f ms a call", nodes, placement, rate, r.Engine,
+				r.Postgres)
 		}
 		return err
 	}
@@ -126,7 +127,8 @@ func (f *NodesFigures) compare() {
 			one = r.cpu()
 			continue
 		}
-		f.Ratios = append(f.Ratios, NodeRatio{Nodes: r.Nodes, Placement: r.Placement, PerNode: r.cpu() / one, InAll: r.cpu() / f.Runs[0].cpu()})
+		f.Ratios = append(f.Ratios, NodeRatio{Nodes: r.Nodes, Placement: r.Placement, PerNode: r.cpu() / one,
+			InAll: r.cpu() / f.Runs[0].cpu()})
 	}
 }
 
@@ -136,7 +138,8 @@ func (r *NodesRun) cpu() float64 { return r.Engine + r.Postgres }
 func (f *NodesFigures) Wrong() (wrong []string) {
 	for i := range f.Runs {
 		if r := &f.Runs[i]; r.Success < Threshold || r.Reached < 0.95*float64(r.Rate) {
-			wrong = append(wrong, fmt.Sprintf("%d nodes, %s, %d/s: %.2f %% of the calls succeeded, %.1f calls/s were reached %v", r.Nodes, r.Placement, r.Rate, 100*r.Success, r.Reached, r.Failures))
+			wrong = append(wrong, fmt.Sprintf("%d nodes, %s, %d/s: %.2f %% of the calls succeeded, %.1f calls/s were reached %v",
+				r.Nodes, r.Placement, r.Rate, 100*r.Success, r.Reached, r.Failures))
 		}
 	}
 	return wrong
@@ -145,14 +148,17 @@ func (f *NodesFigures) Wrong() (wrong []string) {
 // Print writes the table for people.
 func (f *NodesFigures) Print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintf(t, "nodes\tplacement\trate/s\treached\tok %%\tengines ms/call\tof it the owner\tPostgreSQL ms/call\tpost-dial p50, p99 ms\tcarried\n")
+	_, _ = fmt.Fprintf(t, "nodes\tplacement\trate/s\treached\tok %%\tengines ms/call\tof it the owner\tPostgreSQL "+
+		"ms/call\tpost-dial p50, p99 ms\tcarried\n")
 	for i := range f.Runs {
 		r := &f.Runs[i]
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%.1f\t%.2f\t%.3f\t%.3f\t%.3f\t%.0f, %.0f\t%v\n", r.Nodes, r.Placement, r.Rate, r.Reached, 100*r.Success, r.Engine, r.Owner, r.Postgres, r.PostDial.P50, r.PostDial.P99, r.Carried)
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%.1f\t%.2f\t%.3f\t%.3f\t%.3f\t%.0f, %.0f\t%v\n", r.Nodes, r.Placement, r.Rate,
+			r.Reached, 100*r.Success, r.Engine, r.Owner, r.Postgres, r.PostDial.P50, r.PostDial.P99, r.Carried)
 	}
 	_ = t.Flush()
 	for _, r := range f.Ratios {
-		_, _ = fmt.Fprintf(out, "%d nodes, %s: %.2f times one at the rate of a node, %.2f times one at the rate of all\n", r.Nodes, r.Placement, r.PerNode, r.InAll)
+		_, _ = fmt.Fprintf(out, "%d nodes, %s: %.2f times one at the rate of a node, %.2f times one at the rate of all\n",
+			r.Nodes, r.Placement, r.PerNode, r.InAll)
 	}
 	_, _ = fmt.Fprintf(out, "%d cores, engines pinned: %v\n", f.Cores, f.Pinned)
 }
@@ -239,8 +245,9 @@ func (c *cluster) openNode(ctx context.Context, i int, links []string, placement
 		}
 	}
 	name := "engine" + strconv.Itoa(i)
-	args := []string{w.cfg.Binary, "serve", "--listen-http", at[0], "--sip", at[1], "--pprof", at[2], "--database-url", w.pg.URL(),
-		"--data-dir", filepath.Join(w.dir, name), "--log-level", "warn", "--log-format", "json", "--drain-timeout", "5s"}
+	args := []string{w.cfg.Binary, "serve", "--listen-http", at[0], "--sip", at[1], "--pprof", at[2], "--database-url",
+		w.pg.URL(), "--data-dir", filepath.Join(w.dir, name), "--log-level", "warn", "--log-format", "json",
+		"--drain-timeout", "5s"}
 	if placement != alone {
 		m := "automanaged://" + links[0]
 		for _, l := range links[1:] {
@@ -286,7 +293,8 @@ func (c *cluster) campaigns(ctx context.Context, nodes int, placement string) (i
 			return nil, err
 		}
 		var node string
-		if err := c.db.QueryRow(ctx, "SELECT n.name FROM owners o JOIN nodes n USING (incarnation) WHERE o.kind = 'campaign' AND o.identity = $1", id).Scan(&node); err != nil {
+		if err := c.db.QueryRow(ctx, "SELECT n.name FROM owners o JOIN nodes n USING (incarnation) WHERE o.kind = "+
+			"'campaign' AND o.identity = $1", id).Scan(&node); err != nil {
 			return nil, fmt.Errorf("load: who acts for a campaign is not known: %w", err)
 		}
 		if _, has := owned[node]; !has {
@@ -335,7 +343,8 @@ func (c *cluster) measure(ctx context.Context, nodes int, placement string) (*No
 		}
 	}
 	if c.cfg.Profiles != "" {
-		if err := c.profileAll(ctx, filepath.Join(c.cfg.Profiles, fmt.Sprintf("%d-%s-%d", nodes, placement, c.cfg.Rate))); err != nil {
+		if err := c.profileAll(ctx, filepath.Join(c.cfg.Profiles, fmt.Sprintf("%d-%s-%d", nodes, placement,
+			c.cfg.Rate))); err != nil {
 			return nil, err
 		}
 	}
@@ -365,7 +374,8 @@ func (c *cluster) profileAll(ctx context.Context, dir string) error {
 			return err
 		}
 		go func() {
-			saved <- a.profile(ctx, c.profiled[i], "profile", fmt.Sprintf("?seconds=%d", max(1, int(c.cfg.Duration.Seconds())-2)), to)
+			saved <- a.profile(ctx, c.profiled[i], "profile",
+				fmt.Sprintf("?seconds=%d", max(1, int(c.cfg.Duration.Seconds())-2)), to)
 		}()
 	}
 	var all []error
@@ -432,7 +442,8 @@ func (c *cluster) result(ctx context.Context, ids []string, r *NodesRun) error {
 		}
 	}
 	r.Success = float64(ok) / float64(r.Offered)
-	at, err := c.db.Query(ctx, "SELECT invite_at FROM attempts WHERE campaign_id = ANY($1) AND invite_at IS NOT NULL ORDER BY invite_at", ids)
+	at, err := c.db.Query(ctx, "SELECT invite_at FROM attempts WHERE campaign_id = ANY($1) AND invite_at IS NOT NULL "+
+		"ORDER BY invite_at", ids)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 
 func TestSeveralNodesAreComparedWithOneAtTheRateOfEachAndOfAll(t *testing.T) {
 	run := func(nodes int, placement string, rate int, engine, postgres float64) NodesRun {
-		return NodesRun{Nodes: nodes, Placement: placement, Rate: rate, Reached: float64(rate), Success: 1, Engine: engine, Postgres: postgres}
+		return NodesRun{Nodes: nodes, Placement: placement, Rate: rate, Reached: float64(rate), Success: 1, Engine: engine,
+			Postgres: postgres}
 	}
 	f := &NodesFigures{Runs: []NodesRun{
 		run(1, alone, 300, 1, 1),
@@ -35,7 +36,8 @@ func TestSeveralNodesAreComparedWithOneAtTheRateOfEachAndOfAll(t *testing.T) {
 	}
 	var page bytes.Buffer
 	f.Print(&page)
-	for _, s := range []string{"3 nodes, spread: 1.20 times one at the rate of a node, 3.00 times one at the rate of all", "engines pinned: false"} {
+	for _, s := range []string{"3 nodes, spread: 1.20 times one at the rate of a node, 3.00 times one at the rate of all",
+		"engines pinned: false"} {
 		if !strings.Contains(page.String(), s) {
 			t.Errorf("%q is missing in:\n%s", s, page.String())
 		}

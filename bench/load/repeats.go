@@ -63,7 +63,8 @@ func Repeats(ctx context.Context, cfg RepeatsConfig) (*RepeatsFigures, error) {
 	case cfg.Kills < 0 || cfg.Kills > 20:
 		return nil, errors.New("load: the engine may be killed 0 to 20 times")
 	}
-	world, err := Config{Binary: cfg.Binary, Rate: triggerRate, Seats: triggerSeats, Keep: cfg.Keep, Log: cfg.Log}.withDefaults()
+	world, err := Config{Binary: cfg.Binary, Rate: triggerRate, Seats: triggerSeats, Keep: cfg.Keep,
+		Log: cfg.Log}.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +88,9 @@ func Repeats(ctx context.Context, cfg RepeatsConfig) (*RepeatsFigures, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &RepeatsFigures{Keys: cfg.Keys, Requests: len(r.queue), Tries: int(r.tries.Load()), Fresh: int(r.fresh.Load()), Replayed: int(r.replayed.Load()),
-		NotNow: r.notNow, Lives: lives, Seconds: time.Since(begun).Seconds(), Failures: r.wrong}
+	f := &RepeatsFigures{Keys: cfg.Keys, Requests: len(r.queue), Tries: int(r.tries.Load()), Fresh: int(r.fresh.Load()),
+		Replayed: int(r.replayed.Load()),
+		NotNow:   r.notNow, Lives: lives, Seconds: time.Since(begun).Seconds(), Failures: r.wrong}
 	return f, f.judge(ctx, w, id)
 }
 
@@ -222,7 +224,8 @@ func (f *RepeatsFigures) judge(ctx context.Context, w *world, id string) error {
 	if err := w.settle(ctx); err != nil {
 		return err
 	}
-	if err := w.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM contacts WHERE campaign_id = $1), (SELECT count(*) FROM events WHERE campaign_id = $1 AND type = 'contact.triggered')",
+	if err := w.db.QueryRow(ctx, "SELECT (SELECT count(*) FROM contacts WHERE campaign_id = $1), (SELECT count(*) FROM "+
+		"events WHERE campaign_id = $1 AND type = 'contact.triggered')",
 		id).Scan(&f.Contacts, &f.Events); err != nil {
 		return err
 	}
@@ -240,7 +243,8 @@ func (f *RepeatsFigures) judge(ctx context.Context, w *world, id string) error {
 
 // Print writes the figures for people.
 func (f *RepeatsFigures) Print(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "%d requests under %d keys in %.1f s and %d lives of the engine, sent %d times: %d first answers, %d repeats\n",
+	_, _ = fmt.Fprintf(out, "%d requests under %d keys in %.1f s and %d lives of the engine, sent %d times: %d first "+
+		"answers, %d repeats\n",
 		f.Requests, f.Keys, f.Seconds, f.Lives, f.Tries, f.Fresh, f.Replayed)
 	var what []string
 	for k := range f.NotNow {

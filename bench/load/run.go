@@ -39,7 +39,8 @@ func (w *world) used() (u used) {
 func (w *world) measure(ctx context.Context) (*Figures, error) {
 	cfg := &w.cfg
 	n := cfg.calls()
-	f := &Figures{Rate: cfg.Rate, Duration: cfg.Duration.Seconds(), Talk: cfg.Talk.Seconds(), Media: cfg.Media, AMD: cfg.AMD,
+	f := &Figures{Rate: cfg.Rate, Duration: cfg.Duration.Seconds(), Talk: cfg.Talk.Seconds(), Media: cfg.Media,
+		AMD:      cfg.AMD,
 		Answerer: "model carrier", Offered: n, Failures: map[string]int{}}
 	switch {
 	case cfg.Trunk != "":
@@ -79,7 +80,8 @@ func (w *world) measure(ctx context.Context) (*Figures, error) {
 	to := w.used()
 	f.Wall = time.Since(begun).Seconds()
 	perCall := func(a, b time.Duration) float64 { return float64(b-a) / float64(time.Millisecond) / float64(n) }
-	f.CPU = CPU{Engine: perCall(from.engine, to.engine), Postgres: perCall(from.postgres, to.postgres), Bot: perCall(from.bot, to.bot)}
+	f.CPU = CPU{Engine: perCall(from.engine, to.engine), Postgres: perCall(from.postgres, to.postgres),
+		Bot: perCall(from.bot, to.bot)}
 	if w.callee != nil {
 		f.CPU.Carrier = perCall(from.callee, to.callee)
 	}
@@ -108,7 +110,8 @@ func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
 	}
 	return w.draft(ctx, n, map[string]any{
 		"name": "Load", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": amd, "max_attempts": 1, "number_pool": []string{ownNumber},
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
+		"window":       map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
+		"call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
 	})
 }
 
@@ -232,7 +235,8 @@ func (w *world) watch(ctx context.Context, f *Figures, n int, begun time.Time, h
 // stuck saves what may explain why calls do not end.
 func (w *world) stuck(ctx context.Context, m map[string]float64) {
 	w.cfg.Keep = true
-	w.cfg.Log("nothing moves for %s with %.0f live calls; what the engine does is in goroutine.pprof and its log", settleLimit, m["dialler_live_calls"])
+	w.cfg.Log("nothing moves for %s with %.0f live calls; what the engine does is in goroutine.pprof and its log",
+		settleLimit, m["dialler_live_calls"])
 	if err := w.api.profile(ctx, w.profiles, "goroutine", "?debug=1", w.dir); err != nil {
 		w.cfg.Log("its goroutines are not known: %v", err)
 	}
@@ -291,7 +295,8 @@ func (w *world) settled(ctx context.Context, id string) error {
 	defer cancel()
 	err := poll(waiting, 100*time.Millisecond, func() (over bool, err error) {
 		// Not with the context waiting: a cancelled query closes the connection.
-		err = w.db.QueryRow(ctx, "SELECT NOT EXISTS (SELECT FROM attempts WHERE campaign_id = $1 AND (ended_at IS NULL OR outcome = 'completed' AND result IS NULL))", id).Scan(&over)
+		err = w.db.QueryRow(ctx, "SELECT NOT EXISTS (SELECT FROM attempts WHERE campaign_id = $1 AND (ended_at IS NULL OR "+
+			"outcome = 'completed' AND result IS NULL))", id).Scan(&over)
 		return over, err
 	})
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {

@@ -154,7 +154,8 @@ func (w *world) sampleSoak(ctx context.Context, f *SoakFigures, id string, begun
 		f.Samples = append(f.Samples, s)
 		if time.Since(said) >= time.Minute {
 			said = time.Now()
-			w.cfg.Log("%5.0f s: %d calls, %d live, %.0f MiB resident, %.1f MiB of live heap, %d goroutines, post-dial p99 %.0f ms", s.At, s.Attempts, s.Live, s.RSS, s.Heap, s.Goroutines, s.PostDial.P99)
+			w.cfg.Log("%5.0f s: %d calls, %d live, %.0f MiB resident, %.1f MiB of live heap, %d goroutines, post-dial p99 "+
+				"%.0f ms", s.At, s.Attempts, s.Live, s.RSS, s.Heap, s.Goroutines, s.PostDial.P99)
 		}
 		return s.At >= long.Seconds(), nil
 	})
@@ -165,8 +166,10 @@ func (w *world) soakSample(ctx context.Context, id string, begun time.Time) (s S
 	if err != nil {
 		return s, err
 	}
-	s = SoakSample{At: time.Since(begun).Seconds(), Live: int(m["dialler_live_calls"]), Attempts: int(m["dialler_attempts_total"]), Results: int(m["dialler_results_total"]),
-		RSS: mib(resident(w.engine.pid())), Heap: m["go_gc_heap_live_bytes"] / (1 << 20), Goroutines: int(m["go_goroutines"]), Files: descriptors(w.engine.pid()),
+	s = SoakSample{At: time.Since(begun).Seconds(), Live: int(m["dialler_live_calls"]),
+		Attempts: int(m["dialler_attempts_total"]), Results: int(m["dialler_results_total"]),
+		RSS: mib(resident(w.engine.pid())), Heap: m["go_gc_heap_live_bytes"] / (1 << 20), Goroutines: int(m["go_goroutines"]),
+		Files:    descriptors(w.engine.pid()),
 		PGMemory: mib(treeAnon(w.pgPID))}
 	const tables = `SELECT coalesce(p.relname, c.relname), sum(pg_total_relation_size(c.oid))::float8, sum(t.n_live_tup)::float8, sum(t.n_dead_tup)::float8
 		FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
@@ -261,7 +264,8 @@ func (w *world) endSoak(ctx context.Context, f *SoakFigures, id string) (err err
 	if f.Outcomes, err = w.outcomes(ctx, id); err != nil {
 		return err
 	}
-	return w.db.QueryRow(ctx, "SELECT count(*), count(*) FILTER (WHERE outcome = 'completed' AND result IS NOT NULL) FROM attempts WHERE campaign_id = $1", id).Scan(&f.Calls, &f.Served)
+	return w.db.QueryRow(ctx, "SELECT count(*), count(*) FILTER (WHERE outcome = 'completed' AND result IS NOT NULL) "+
+		"FROM attempts WHERE campaign_id = $1", id).Scan(&f.Calls, &f.Served)
 }
 
 // judge reports everything that is wrong.
@@ -280,17 +284,20 @@ func (f *SoakFigures) judge(long time.Duration) {
 	half := len(steady) / 2
 	f.Early, f.Late = usualDelay(steady[:half]), usualDelay(steady[half:])
 	fail(f.Late.P50 > f.Early.P50*usualGrowth+usualGrowsMS || f.Late.P99 > f.Early.P99*lateGrowth+lateGrowsMS,
-		"post-dial delay grows: p50 %.1f and p99 %.1f ms, later %.1f and %.1f ms", f.Early.P50, f.Early.P99, f.Late.P50, f.Late.P99)
+		"post-dial delay grows: p50 %.1f and p99 %.1f ms, later %.1f and %.1f ms", f.Early.P50, f.Early.P99, f.Late.P50,
+		f.Late.P99)
 	if n := len(steady); n > 1 {
 		first, last := &steady[0], &steady[n-1]
 		f.Reached = float64(last.Attempts-first.Attempts) / (last.At - first.At)
 		f.PerCall = 1024 * (last.PGDisk - first.PGDisk) / max(float64(last.Attempts-first.Attempts), 1)
 	}
 	fail(f.Reached < 0.98*float64(f.Rate), "%.1f calls/s were reached of %d", f.Reached, f.Rate)
-	fail(f.Calls == 0 || float64(f.Served) < Threshold*float64(f.Calls), "%d of %d calls were served, %.1f %% are asked for: %v", f.Served, f.Calls, 100*Threshold, f.Outcomes)
+	fail(f.Calls == 0 || float64(f.Served) < Threshold*float64(f.Calls),
+		"%d of %d calls were served, %.1f %% are asked for: %v", f.Served, f.Calls, 100*Threshold, f.Outcomes)
 	a := &f.After
 	fail(a.LiveCalls+a.Legs+a.MediaPaths+a.BotSockets+a.Seats+a.Channels+a.Numbers+f.HoldsLeft > 0,
-		"left at the end: %d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, %d number holds",
+		"left at the end: %d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, %d number "+
+			"holds",
 		a.LiveCalls, a.Legs, a.MediaPaths, a.BotSockets, a.Seats, a.Channels, a.Numbers, f.HoldsLeft)
 }
 

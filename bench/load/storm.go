@@ -27,7 +27,8 @@ const stormTimeout = 30 * time.Second
 
 func newStorm(addr, key, campaign string) *storm {
 	return &storm{key: key, campaign: campaign, life: strconv.FormatInt(time.Now().UnixNano(), 36),
-		http: &fasthttp.HostClient{Addr: addr, MaxConns: 2000, ReadTimeout: stormTimeout, WriteTimeout: stormTimeout, MaxIdemponentCallAttempts: 1}}
+		http: &fasthttp.HostClient{Addr: addr, MaxConns: 2000, ReadTimeout: stormTimeout, WriteTimeout: stormTimeout,
+			MaxIdemponentCallAttempts: 1}}
 }
 
 // up says whether the address accepts connections.

@@ -27,14 +27,16 @@ func TestGrowthIsToldFromChance(t *testing.T) {
 			t.Fatalf("noise is called growth: %s", got.String())
 		}
 	}
-	if got := judge(30*time.Minute, func(h float64) float64 { return noise(h) + 30*h }); got.OK || got.PerH < 20 || got.PerH > 40 {
+	if got := judge(30*time.Minute, func(h float64) float64 { return noise(h) + 30*h }); got.OK || got.PerH < 20 ||
+		got.PerH > 40 {
 		t.Errorf("30 MiB an hour: %s", got.String())
 	}
 	// It settles within the first third, as caches do.
 	if got := judge(30*time.Minute, func(h float64) float64 { return 100 - 50*math.Exp(-40*h) }); !got.OK {
 		t.Errorf("what settles: %s", got.String())
 	}
-	if got := judge(30*time.Minute, func(h float64) float64 { return 100 + 30*h }); got.OK || math.Abs(got.PerH-30) > 0.01 {
+	if got := judge(30*time.Minute, func(h float64) float64 { return 100 + 30*h }); got.OK ||
+		math.Abs(got.PerH-30) > 0.01 {
 		t.Errorf("a line: %s", got.String())
 	}
 	if got := judge(30*time.Minute, func(h float64) float64 { return 100 - 30*h }); !got.OK {

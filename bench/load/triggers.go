@@ -74,7 +74,8 @@ func Triggers(ctx context.Context, cfg TriggersConfig) (*TriggersFigures, error)
 	if cfg.Duration < time.Second || cfg.Duration > 5*time.Minute {
 		return nil, errors.New("load: --duration must be 1s to 5m")
 	}
-	world, err := Config{Binary: cfg.Binary, Rate: triggerRate, Seats: triggerSeats, Profiles: cfg.Profiles, Keep: cfg.Keep, Log: cfg.Log}.withDefaults()
+	world, err := Config{Binary: cfg.Binary, Rate: triggerRate, Seats: triggerSeats, Profiles: cfg.Profiles,
+		Keep: cfg.Keep, Log: cfg.Log}.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,8 @@ func (f *TriggersFigures) floor(ctx context.Context, world *Config, cfg Triggers
 		return err
 	}
 	const key = "vx_0123456789abcdefghijklmnopqrstuv"
-	if w.floor, err = spawn(w.dir, "floor", nil, world.Binary, "bench", "triggers", "--floor", addr, "--floor-key", key); err != nil {
+	if w.floor, err = spawn(w.dir, "floor", nil, world.Binary, "bench", "triggers", "--floor", addr, "--floor-key",
+		key); err != nil {
 		return err
 	}
 	s := newStorm(addr, key, "cmp_floor")
@@ -155,12 +157,14 @@ func (w *world) stormCampaign(ctx context.Context) (id, key string, err error) {
 	var made struct {
 		Key string `json:"key"`
 	}
-	err = w.api.do(ctx, http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "Storm", "scopes": []string{"trigger"}}, &made)
+	err = w.api.do(ctx, http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "Storm",
+		"scopes": []string{"trigger"}}, &made)
 	return id, made.Key, err
 }
 
 // row makes one measurement of the engine.
-func (w *world) row(ctx context.Context, s *storm, conns int, rate float64, d time.Duration) (r TriggersRow, err error) {
+func (w *world) row(ctx context.Context, s *storm, conns int, rate float64, d time.Duration) (r TriggersRow,
+	err error) {
 	if err := w.settle(ctx); err != nil {
 		return r, err
 	}
@@ -228,7 +232,8 @@ func (w *world) profileStorm(ctx context.Context, cfg TriggersConfig) error {
 	if err := os.MkdirAll(cfg.Profiles, 0o750); err != nil {
 		return err
 	}
-	err := w.api.profile(ctx, w.profiles, "profile", fmt.Sprintf("?seconds=%d", max(1, int(cfg.Duration.Seconds())-2)), cfg.Profiles)
+	err := w.api.profile(ctx, w.profiles, "profile", fmt.Sprintf("?seconds=%d", max(1, int(cfg.Duration.Seconds())-2)),
+		cfg.Profiles)
 	return errors.Join(err, w.api.profile(ctx, w.profiles, "allocs", "", filepath.Clean(cfg.Profiles)))
 }
 
@@ -250,7 +255,8 @@ const triggerPatience = 10
 func (f *TriggersFigures) Wrong() (wrong []string) {
 	for _, r := range append([]TriggersRow{f.Floor, f.Half}, f.Full...) {
 		if r.Accepted != r.Sent || r.Sent == 0 {
-			wrong = append(wrong, fmt.Sprintf("%d of %d requests were not answered 200: %v", r.Sent-r.Accepted, r.Sent, r.Refused))
+			wrong = append(wrong, fmt.Sprintf("%d of %d requests were not answered 200: %v", r.Sent-r.Accepted, r.Sent,
+				r.Refused))
 		}
 	}
 	if f.Stored != f.Accepted {
@@ -259,7 +265,8 @@ func (f *TriggersFigures) Wrong() (wrong []string) {
 	if h := &f.Half; h.Rate < 0.98*h.Offered {
 		wrong = append(wrong, fmt.Sprintf("%.0f of %.0f triggers/s were reached at half the highest rate", h.Rate, h.Offered))
 	} else if h.Latency.P99 > h.Commit.P99+triggerPatience {
-		wrong = append(wrong, fmt.Sprintf("at half the highest rate a trigger takes %.1f ms (p99), a group commit %.1f ms; %d ms more are allowed", h.Latency.P99, h.Commit.P99, triggerPatience))
+		wrong = append(wrong, fmt.Sprintf("at half the highest rate a trigger takes %.1f ms (p99), a group commit %.1f "+
+			"ms; %d ms more are allowed", h.Latency.P99, h.Commit.P99, triggerPatience))
 	}
 	return wrong
 }
@@ -267,10 +274,12 @@ func (f *TriggersFigures) Wrong() (wrong []string) {
 // Print writes the table for people.
 func (f *TriggersFigures) Print(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintf(t, "\tconnections\trequests/s\tp50, p99, max ms\tserver µs\tPostgreSQL µs\tcommit p50, p99 ms\twrites/commit\tdialled\n")
+	_, _ = fmt.Fprintf(t, "\tconnections\trequests/s\tp50, p99, max ms\tserver µs\tPostgreSQL µs\tcommit p50, p99 "+
+		"ms\twrites/commit\tdialled\n")
 	line := func(what string, r *TriggersRow) {
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%.0f\t%.1f, %.1f, %.1f\t%.1f\t%.1f\t%.1f, %.1f\t%.1f\t%d\n", what, r.Connections, r.Rate,
-			r.Latency.P50, r.Latency.P99, r.Latency.Max, r.Server, r.Postgres, r.Commit.P50, r.Commit.P99, r.GroupSize, r.Dialled)
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%.0f\t%.1f, %.1f, %.1f\t%.1f\t%.1f\t%.1f, %.1f\t%.1f\t%d\n", what, r.Connections,
+			r.Rate, r.Latency.P50, r.Latency.P99, r.Latency.Max, r.Server, r.Postgres, r.Commit.P50, r.Commit.P99, r.GroupSize,
+			r.Dialled)
 	}
 	line("bare handler", &f.Floor)
 	for i := range f.Full {
@@ -279,11 +288,13 @@ func (f *TriggersFigures) Print(out io.Writer) {
 	line("half of that", &f.Half)
 	_ = t.Flush()
 	best := f.best()
-	_, _ = fmt.Fprintf(out, "%d accepted, %d contacts stored; a trigger costs %.1f times a bare handler, %.1f with PostgreSQL\n",
+	_, _ = fmt.Fprintf(out, "%d accepted, %d contacts stored; a trigger costs %.1f times a bare handler, %.1f with "+
+		"PostgreSQL\n",
 		f.Accepted, f.Stored, best.Server/f.Floor.Server, (best.Server+best.Postgres)/f.Floor.Server)
 }
 
 // stormBody is the body of a request.
 func stormBody(campaign, number string, row int) ([]byte, error) {
-	return json.Marshal(map[string]any{"campaign_id": campaign, "mobile": number, "metadata": map[string]any{"name": "Ada Lovelace", "account": fmt.Sprint(row), "plan": "gold"}})
+	return json.Marshal(map[string]any{"campaign_id": campaign, "mobile": number,
+		"metadata": map[string]any{"name": "Ada Lovelace", "account": fmt.Sprint(row), "plan": "gold"}})
 }

@@ -18,12 +18,14 @@ func TestAStormOfTriggers(t *testing.T) {
 }
 
 func measuredStorm(t *testing.T, binary string) {
-	f, err := Triggers(t.Context(), TriggersConfig{Binary: binary, Connections: []int{8}, Duration: time.Second, Log: t.Logf})
+	f, err := Triggers(t.Context(), TriggersConfig{Binary: binary, Connections: []int{8}, Duration: time.Second,
+		Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []TriggersRow{f.Floor, f.Full[0], f.Half} {
-		if r.Sent == 0 || r.Accepted != r.Sent || r.Server <= 0 || r.Rate <= 0 || r.Latency.P99 < r.Latency.P50 || r.Latency.P50 <= 0 {
+		if r.Sent == 0 || r.Accepted != r.Sent || r.Server <= 0 || r.Rate <= 0 || r.Latency.P99 < r.Latency.P50 ||
+			r.Latency.P50 <= 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -37,7 +39,8 @@ func measuredStorm(t *testing.T, binary string) {
 
 func TestAStormNamesWhatIsWrong(t *testing.T) {
 	good := func() *TriggersFigures {
-		row := TriggersRow{Connections: 1, Rate: 100, Sent: 100, Accepted: 100, Latency: Spread{P50: 2, P99: 12}, Commit: Spread{P50: 1, P99: 4}, Server: 10}
+		row := TriggersRow{Connections: 1, Rate: 100, Sent: 100, Accepted: 100, Latency: Spread{P50: 2, P99: 12},
+			Commit: Spread{P50: 1, P99: 4}, Server: 10}
 		half := row
 		half.Offered = 100
 		return &TriggersFigures{Floor: row, Full: []TriggersRow{row}, Half: half, Accepted: 200, Stored: 200}
@@ -58,7 +61,8 @@ func TestAStormNamesWhatIsWrong(t *testing.T) {
 	f("takes 15.0 ms", func(s *TriggersFigures) { s.Half.Latency.P99 = 15 })
 	var page bytes.Buffer
 	good().Print(&page)
-	for _, want := range []string{"bare handler", "all it takes", "half of that", "200 contacts stored; a trigger costs 1.0 times"} {
+	for _, want := range []string{"bare handler", "all it takes", "half of that",
+		"200 contacts stored; a trigger costs 1.0 times"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, page.String())
 		}
@@ -93,7 +97,8 @@ func repeatedStorm(t *testing.T, binary string) {
 	if len(f.Failures) > 0 {
 		t.Error(strings.Join(f.Failures, "\n"))
 	}
-	if f.Lives != 2 || f.Fresh+f.Replayed != f.Requests || f.Requests != 4400 || f.NotNow["no answer"] == 0 || f.Contacts != 400 {
+	if f.Lives != 2 || f.Fresh+f.Replayed != f.Requests || f.Requests != 4400 || f.NotNow["no answer"] == 0 ||
+		f.Contacts != 400 {
 		t.Errorf("%+v", f)
 	}
 	var page bytes.Buffer
@@ -103,12 +108,14 @@ func repeatedStorm(t *testing.T, binary string) {
 }
 
 func TestAStormIsBounded(t *testing.T) {
-	for _, c := range []TriggersConfig{{Connections: []int{0}}, {Connections: []int{1001}}, {Duration: time.Millisecond}, {Duration: time.Hour}} {
+	for _, c := range []TriggersConfig{{Connections: []int{0}}, {Connections: []int{1001}}, {Duration: time.Millisecond},
+		{Duration: time.Hour}} {
 		if _, err := Triggers(t.Context(), c); err == nil || !strings.HasPrefix(err.Error(), "load: --") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	for _, c := range []RepeatsConfig{{Keys: -1}, {Keys: 2_000_000}, {Repeats: 20_000_000}, {Connections: 300}, {Kills: 30}} {
+	for _, c := range []RepeatsConfig{{Keys: -1}, {Keys: 2_000_000}, {Repeats: 20_000_000}, {Connections: 300},
+		{Kills: 30}} {
 		if _, err := Repeats(t.Context(), c); err == nil || strings.Contains(err.Error(), "program") {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -111,13 +111,15 @@ func (w *world) openCallee() (err error) {
 	}
 	callees := w.cfg.callees
 	if callees == nil {
-		callees = map[string]any{"media": w.cfg.Media, "profile": []map[string]any{{"kind": "human", "ring": w.cfg.Ring.String()}}}
+		callees = map[string]any{"media": w.cfg.Media,
+			"profile": []map[string]any{{"kind": "human", "ring": w.cfg.Ring.String()}}}
 	}
 	spec, err := w.spec("carrier.json", callees)
 	if err != nil {
 		return err
 	}
-	w.callee, err = spawn(w.dir, "carrier", nil, w.cfg.Binary, "bench", "carrier", "--listen", w.answerer, "--spec", spec, "--log-level", "warn")
+	w.callee, err = spawn(w.dir, "carrier", nil, w.cfg.Binary, "bench", "carrier", "--listen", w.answerer, "--spec", spec,
+		"--log-level", "warn")
 	return err
 }
 
@@ -137,11 +139,13 @@ func (w *world) openBot(ctx context.Context) (err error) {
 	}
 	// What the bot hears does not matter here: it reads many frames at once and leaves the CPU to
 	// the processes being measured.
-	spec, err := w.spec("bot.json", map[string]any{"read_every": "500ms", "keep_sessions": 1000, "conversations": []any{talk}, "results": []any{map[string]any{"weight": 1, "disposition": "measured"}}})
+	spec, err := w.spec("bot.json", map[string]any{"read_every": "500ms", "keep_sessions": 1000,
+		"conversations": []any{talk}, "results": []any{map[string]any{"weight": 1, "disposition": "measured"}}})
 	if err != nil {
 		return err
 	}
-	if w.bot, err = spawn(w.dir, "bot", nil, w.cfg.Binary, "bench", "bot", "--listen", w.botAddr, "--spec", spec, "--log-level", "warn"); err != nil {
+	if w.bot, err = spawn(w.dir, "bot", nil, w.cfg.Binary, "bench", "bot", "--listen", w.botAddr, "--spec", spec,
+		"--log-level", "warn"); err != nil {
 		return err
 	}
 	return w.await(ctx, w.bot, func() bool {
@@ -164,7 +168,8 @@ func (w *world) openSIPBot() error {
 	if err != nil {
 		return err
 	}
-	w.bot, err = spawn(w.dir, "bot", nil, w.cfg.Binary, "bench", "carrier", "--listen", w.botAddr, "--spec", spec, "--log-level", "warn")
+	w.bot, err = spawn(w.dir, "bot", nil, w.cfg.Binary, "bench", "carrier", "--listen", w.botAddr, "--spec", spec,
+		"--log-level", "warn")
 	return err
 }
 
@@ -295,7 +300,8 @@ func (w *world) furnish(ctx context.Context) error {
 // by 2 % to keep within its cap.
 func (w *world) setTrunk(ctx context.Context, host string, port, rate int) error {
 	return w.api.do(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{
-		"host": host, "port": port, "cps_cap": (rate*102 + 99) / 100, "channel_cap": 4 * w.cfg.seats(), "options_s": 3600}, nil)
+		"host": host, "port": port, "cps_cap": (rate*102 +
+			99) / 100, "channel_cap": 4 * w.cfg.seats(), "options_s": 3600}, nil)
 }
 
 // close stops everything in order and removes the data.

@@ -68,7 +68,8 @@ func takeBlock() error {
 	const blocks = (last - first) / blockSize
 	for i := range blocks {
 		block := (os.Getpid()*7 + len(next.held)*31 + i) % blocks
-		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(block)), os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // the same
+		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(block)), os.O_RDWR|os.O_CREATE,
+			0o666) //nolint:gosec // the same
 		if err != nil {
 			return err
 		}

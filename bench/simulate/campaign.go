@@ -70,13 +70,16 @@ func (p *Plan) installation(by trial.Policy) (in sim.Installation, ok bool, err 
 		return in, false, err
 	}
 	return sim.Installation{
-		Start: start, Length: 31 * 24 * time.Hour, People: p.Scenario, Seats: int(math.Round(p.Scenario.Workers.At(0))), Large: s.Contacts > 20_000,
-		Campaigns: []sim.CampaignPlan{{Settings: s.Settings, Contacts: s.Contacts, Acts: []sim.PlannedAct{{Action: campaign.ActionStart}}}},
+		Start: start, Length: 31 * 24 * time.Hour, People: p.Scenario, Seats: int(
+			math.Round(p.Scenario.Workers.At(0))), Large: s.Contacts > 20_000,
+		Campaigns: []sim.CampaignPlan{{Settings: s.Settings, Contacts: s.Contacts,
+			Acts: []sim.PlannedAct{{Action: campaign.ActionStart}}}},
 	}, true, nil
 }
 
 func wrongSection(key, message string) error {
-	return engine.Invalid("invalid_scenario", "campaign."+key+": "+message, engine.FieldError{Field: "campaign." + key, Code: "invalid", Message: message})
+	return engine.Invalid("invalid_scenario", "campaign."+key+": "+message,
+		engine.FieldError{Field: "campaign." + key, Code: "invalid", Message: message})
 }
 
 func startOf(s string) (time.Time, error) {
@@ -158,7 +161,8 @@ func campaignRow(by trial.Policy, seed uint64, r *sim.CampaignsResult) CampaignR
 	c := &r.Campaigns[0]
 	row := CampaignRow{Policy: string(by), Seed: seed, State: string(c.State), Reason: string(c.CompletionReason),
 		DurationSeconds: round((c.Ended - c.Started).Seconds(), 1), DiallingSeconds: round(c.Dialling.Seconds(), 1),
-		ConnectsPerHour: round(c.ConnectsPerHour(), 1), UtilisationPct: percent(c.Utilisation()), Dials: c.Dials, Counters: &c.Counters}
+		ConnectsPerHour: round(c.ConnectsPerHour(), 1), UtilisationPct: percent(c.Utilisation()), Dials: c.Dials,
+		Counters: &c.Counters}
 	if c.FailureReason != "" {
 		row.Reason = c.FailureReason
 	}
@@ -173,7 +177,8 @@ func campaignRow(by trial.Policy, seed uint64, r *sim.CampaignsResult) CampaignR
 
 // WriteCampaignTable prints campaigns for people.
 func WriteCampaignTable(w io.Writer, list []CampaignRow) error {
-	lines := [][]string{{"policy", "seed", "state", "why", "duration", "connects/h", "abandon %", "busy %", "dials", "completed", "failed", "machines", "passes"}}
+	lines := [][]string{{"policy", "seed", "state", "why", "duration", "connects/h", "abandon %", "busy %", "dials",
+		"completed", "failed", "machines", "passes"}}
 	for i := range list {
 		r := &list[i]
 		c := r.Counters
@@ -183,8 +188,9 @@ func WriteCampaignTable(w io.Writer, list []CampaignRow) error {
 		}
 		took := time.Duration(r.DurationSeconds * float64(time.Second)).Round(time.Second)
 		lines = append(lines, []string{r.Policy, strconv.FormatUint(r.Seed, 10), r.State, r.Reason, took.String(),
-			fmt.Sprintf("%.1f", r.ConnectsPerHour), fmt.Sprintf("%.2f", r.AbandonPct), fmt.Sprintf("%.1f", r.UtilisationPct), strconv.Itoa(r.Dials),
-			strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.MachineDetected), strings.Join(passes, " ")})
+			fmt.Sprintf("%.1f", r.ConnectsPerHour), fmt.Sprintf("%.2f", r.AbandonPct), fmt.Sprintf("%.1f", r.UtilisationPct),
+			strconv.Itoa(r.Dials), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.MachineDetected),
+			strings.Join(passes, " ")})
 	}
 	if err := writeLines(w, lines); err != nil {
 		return err

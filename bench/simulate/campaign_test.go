@@ -36,8 +36,10 @@ func TestTheSectionCampaignIsPlayedByEveryPolicyThatCampaignsHave(t *testing.T) 
 	for i := range list {
 		r := &list[i]
 		c := r.Counters
-		if r.State != "completed" || r.Reason != "max_retries_completed" || r.Broken != "" || c.Total != 60 || c.Pending != 0 ||
-			len(c.Passes) != 2 || c.Passes[0].Attempted != 60 || r.ConnectsPerHour <= 0 || r.DurationSeconds <= 0 || r.Dials < 60 {
+		if r.State != "completed" || r.Reason != "max_retries_completed" || r.Broken != "" || c.Total != 60 ||
+			c.Pending != 0 ||
+			len(c.Passes) != 2 || c.Passes[0].Attempted != 60 || r.ConnectsPerHour <= 0 || r.DurationSeconds <= 0 ||
+			r.Dials < 60 {
 			t.Errorf("%+v", r)
 		}
 		if r.Policy == "progressive" && r.AbandonPct != 0 {
@@ -49,7 +51,8 @@ func TestTheSectionCampaignIsPlayedByEveryPolicyThatCampaignsHave(t *testing.T) 
 		t.Fatal(err)
 	}
 	var back struct{ Campaigns []CampaignRow }
-	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back.Campaigns) != 4 || back.Campaigns[1].Seed != 2 || back.Campaigns[2].Policy != "progressive" {
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || len(back.Campaigns) != 4 || back.Campaigns[1].Seed != 2 ||
+		back.Campaigns[2].Policy != "progressive" {
 		t.Fatalf("%v %s", err, out.String())
 	}
 	out.Reset()

@@ -14,9 +14,11 @@ import (
 // name.
 func FuzzScenarioFile(f *testing.F) {
 	for _, s := range []string{
-		"N: {steps: [{at: 0, value: 60}, {at: 20m, value: 30}]}\np: {base: 30%, sines: [{amp: 0.1, period: 2h, phase: 1.5}]}\ncontacts: 5000\nseeds: [3, 1]\npolicies: [hybrid, ratio]\nratio: 2.5\n",
+		"N: {steps: [{at: 0, value: 60}, {at: 20m, value: 30}]}\np: {base: 30%, sines: [{amp: 0.1, period: 2h, phase: " +
+			"1.5}]}\ncontacts: 5000\nseeds: [3, 1]\npolicies: [hybrid, ratio]\nratio: 2.5\n",
 		"talk_factor: {base: 1, repeat: {period: 1h, pieces: [{start: 0, end: 600, value: 2}]}}\nM: 1m30s\ns: 20%\nT: 2h\n",
-		"N: .nan\n", "p: 1e400\n", "R: -1\nT: 1e9h\n", "a: &a {b: *a}\n", "N: [1]\n", "seeds: 18446744073709551616\n", "---\n---\n", "campaign: {contacts: 3}\n", "N: 1\nN: 2\n", "T: 31d\n", "c: 3%%\n",
+		"N: .nan\n", "p: 1e400\n", "R: -1\nT: 1e9h\n", "a: &a {b: *a}\n", "N: [1]\n", "seeds: 18446744073709551616\n",
+		"---\n---\n", "campaign: {contacts: 3}\n", "N: 1\nN: 2\n", "T: 31d\n", "c: 3%%\n",
 	} {
 		f.Add(s)
 	}

@@ -52,7 +52,8 @@ ratio: 2.5
 			},
 			RingMean: 10 * time.Second, RingSD: 5 * time.Second, Timeout: 30 * time.Second,
 			Machines: 0.1, TalkMean: 90 * time.Second,
-			Short: 0.2, Hold: 2500 * time.Millisecond, Wait: 1500 * time.Millisecond, Cap: 0.03, Length: 2 * time.Hour, Contacts: 5000,
+			Short: 0.2, Hold: 2500 * time.Millisecond, Wait: 1500 * time.Millisecond, Cap: 0.03, Length: 2 * time.Hour,
+			Contacts: 5000,
 		},
 	}
 	if !reflect.DeepEqual(p, want) {

@@ -87,7 +87,8 @@ func TestWhatIsWrittenFollowsFromTheFileAndNotFromTheCores(t *testing.T) {
 			t.Errorf("row %d: %v, %q", i, row["policy"], lines[i+1])
 		}
 	}
-	for name, want := range map[string]int{"outcome.csv": 1 + len(p.Policies), "runs.csv": 1 + 2*4, "course.csv": 1 + 4*trial.SeriesBins} {
+	for name, want := range map[string]int{"outcome.csv": 1 + len(p.Policies), "runs.csv": 1 + 2*4,
+		"course.csv": 1 + 4*trial.SeriesBins} {
 		if got, err := csv.NewReader(strings.NewReader(one[name])).ReadAll(); err != nil || len(got) != want {
 			t.Errorf("%s: %d lines, %v; want %d", name, len(got), err, want)
 		}

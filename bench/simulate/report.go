@@ -46,28 +46,30 @@ func writeFile(path string, write func(io.Writer) error) error {
 func cell(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func writeOutcomes(w io.Writer, outcomes []Outcome) error {
-	lines := [][]string{{"policy", "ratio", "runs", "busy_pct", "connects_per_h", "clairvoyant_pct", "clairvoyant_pct_min", "clairvoyant_pct_max",
-		"abandon_pct", "p95_30min_pct", "max_30min_pct", "over_at_end", "over_at_any_moment", "worst_excess", "dials_per_connect"}}
+	lines := [][]string{{"policy", "ratio", "runs", "busy_pct", "connects_per_h", "clairvoyant_pct", "clairvoyant_pct_min",
+		"clairvoyant_pct_max", "abandon_pct", "p95_30min_pct", "max_30min_pct", "over_at_end", "over_at_any_moment",
+		"worst_excess", "dials_per_connect"}}
 	for _, r := range rows(outcomes) {
-		lines = append(lines, []string{r.Policy, cell(r.Ratio), strconv.Itoa(r.Runs), cell(r.BusyPct), cell(r.ConnectsPerHour), cell(r.ClairvoyantPct),
-			cell(r.LeastPct), cell(r.MostPct), cell(r.AbandonPct), cell(r.P95Pct), cell(r.MaxPct), strconv.Itoa(r.OverAtEnd),
-			strconv.Itoa(r.OverAtAnyMoment), cell(r.WorstExcess), cell(r.DialsPerConnect)})
+		lines = append(lines, []string{r.Policy, cell(r.Ratio), strconv.Itoa(r.Runs), cell(r.BusyPct),
+			cell(r.ConnectsPerHour), cell(r.ClairvoyantPct), cell(r.LeastPct), cell(r.MostPct), cell(r.AbandonPct),
+			cell(r.P95Pct), cell(r.MaxPct), strconv.Itoa(r.OverAtEnd), strconv.Itoa(r.OverAtAnyMoment), cell(r.WorstExcess),
+			cell(r.DialsPerConnect)})
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
 func writeRuns(w io.Writer, p *Plan, outcomes []Outcome) error {
-	lines := [][]string{{"policy", "seed", "length_s", "dials", "live", "abandoned", "machines", "busy_pct", "connects_per_h", "clairvoyant_pct",
-		"abandon_pct", "over_at_end", "over_at_any_moment", "worst_excess"}}
+	lines := [][]string{{"policy", "seed", "length_s", "dials", "live", "abandoned", "machines", "busy_pct",
+		"connects_per_h", "clairvoyant_pct", "abandon_pct", "over_at_end", "over_at_any_moment", "worst_excess"}}
 	for i := range outcomes {
 		for j := range outcomes[i].Runs {
 			r := &outcomes[i].Runs[j]
 			one := trial.Summarise(&p.Scenario, outcomes[i].Runs[j:j+1])
 			row := RowOf(&one)
-			lines = append(lines, []string{string(r.Policy), strconv.FormatUint(r.Seed, 10), cell(r.Length.Seconds()), strconv.Itoa(r.Dials),
-				strconv.Itoa(r.Counts.Live), strconv.Itoa(r.Counts.Abandoned), strconv.Itoa(r.Counts.Machines), cell(row.BusyPct),
-				cell(row.ConnectsPerHour), cell(row.ClairvoyantPct), cell(row.AbandonPct),
-				strconv.FormatBool(r.OverEnd), strconv.FormatBool(r.OverEver), cell(row.WorstExcess)})
+			lines = append(lines, []string{string(r.Policy), strconv.FormatUint(r.Seed, 10), cell(r.Length.Seconds()),
+				strconv.Itoa(r.Dials), strconv.Itoa(r.Counts.Live), strconv.Itoa(r.Counts.Abandoned),
+				strconv.Itoa(r.Counts.Machines), cell(row.BusyPct), cell(row.ConnectsPerHour), cell(row.ClairvoyantPct),
+				cell(row.AbandonPct), strconv.FormatBool(r.OverEnd), strconv.FormatBool(r.OverEver), cell(row.WorstExcess)})
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)
@@ -109,8 +111,9 @@ func writeCourses(w io.Writer, p *Plan, outcomes []Outcome) error {
 	lines := [][]string{{"policy", "until_s", "workers", "busy_pct", "dials_per_s", "abandon_pct_so_far", "cap_pct"}}
 	for i := range outcomes {
 		for _, m := range courseOf(outcomes[i].Runs) {
-			lines = append(lines, []string{string(outcomes[i].Summary.Policy), cell(m.until.Seconds()), cell(round(p.Scenario.Workers.At(m.until), 2)),
-				cell(percent(m.busy)), cell(round(m.dials, 4)), cell(percent(m.abandon)), cell(percent(p.Scenario.Cap))})
+			lines = append(lines, []string{string(outcomes[i].Summary.Policy), cell(m.until.Seconds()),
+				cell(round(p.Scenario.Workers.At(m.until), 2)), cell(percent(m.busy)), cell(round(m.dials, 4)),
+				cell(percent(m.abandon)), cell(percent(p.Scenario.Cap))})
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)

@@ -34,7 +34,8 @@ type Row struct {
 func RowOf(s *trial.Summary) Row {
 	return Row{
 		Policy: string(s.Policy), BusyPct: percent(s.Busy), ConnectsPerHour: round(s.Connects, 1),
-		ClairvoyantPct: percent(s.Clairvoyant), AbandonPct: percent(s.Abandon), P95Pct: percent(s.P95), MaxPct: percent(s.Max),
+		ClairvoyantPct: percent(s.Clairvoyant), AbandonPct: percent(s.Abandon), P95Pct: percent(s.P95),
+		MaxPct:    percent(s.Max),
 		OverAtEnd: s.OverEnd, OverAtAnyMoment: s.OverEver, WorstExcess: round(s.Excess, 2), Runs: s.Runs,
 		DialsPerConnect: round(s.DialsEach, 2), LeastPct: percent(s.Least), MostPct: percent(s.Most), Ratio: s.Ratio,
 	}
@@ -64,8 +65,8 @@ func (r *Row) label() string {
 }
 
 // headings are the headings of the outcome table, followed by its cells.
-var headings = []string{"policy", "busy %", "connects/h", "% of clairvoyant", "abandon %", "p95 30 min %", "max 30 min %",
-	"over the cap at the end", "at any moment", "worst excess"}
+var headings = []string{"policy", "busy %", "connects/h", "% of clairvoyant", "abandon %", "p95 30 min %",
+	"max 30 min %", "over the cap at the end", "at any moment", "worst excess"}
 
 func (r *Row) cells() []string {
 	f := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
@@ -73,8 +74,8 @@ func (r *Row) cells() []string {
 	if r.Policy == string(trial.Clairvoyant) {
 		of = func(int) string { return "0" } // it is calculated, not played
 	}
-	return []string{r.label(), f(r.BusyPct, 1), f(r.ConnectsPerHour, 1), f(r.ClairvoyantPct, 1), f(r.AbandonPct, 2), f(r.P95Pct, 2),
-		f(r.MaxPct, 2), of(r.OverAtEnd), of(r.OverAtAnyMoment), f(r.WorstExcess, 1)}
+	return []string{r.label(), f(r.BusyPct, 1), f(r.ConnectsPerHour, 1), f(r.ClairvoyantPct, 1), f(r.AbandonPct, 2),
+		f(r.P95Pct, 2), f(r.MaxPct, 2), of(r.OverAtEnd), of(r.OverAtAnyMoment), f(r.WorstExcess, 1)}
 }
 
 // WriteTable prints the outcome for people.

@@ -175,14 +175,15 @@ func (d *document) sines(n *yaml.Node, key string, into *callee.Schedule) error 
 }
 
 func (d *document) repeat(n *yaml.Node, key string, into *callee.Schedule) error {
-	return d.all(n, key, "", field{"period", d.duration(key+".period", &into.Period)}, field{"pieces", func(n *yaml.Node) error {
-		what := key + ".pieces"
-		return d.list(n, what, pieceMost, func(n *yaml.Node) error {
-			var p callee.Piece
-			err := d.all(n, what, "", field{"start", d.duration(what+".start", &p.Start)},
-				field{"end", d.duration(what+".end", &p.End)}, field{"value", d.number(what+".value", &p.Value)})
-			into.Pieces = append(into.Pieces, p)
-			return err
-		})
-	}})
+	return d.all(n, key, "", field{"period", d.duration(key+".period", &into.Period)},
+		field{"pieces", func(n *yaml.Node) error {
+			what := key + ".pieces"
+			return d.list(n, what, pieceMost, func(n *yaml.Node) error {
+				var p callee.Piece
+				err := d.all(n, what, "", field{"start", d.duration(what+".start", &p.Start)},
+					field{"end", d.duration(what+".end", &p.End)}, field{"value", d.number(what+".value", &p.Value)})
+				into.Pieces = append(into.Pieces, p)
+				return err
+			})
+		}})
 }

@@ -129,7 +129,8 @@ func Compare(ctx context.Context, p *Plan, changes []Change) ([]Combination, err
 			list[i].Values[k] = v
 			for _, known := range changeable {
 				if known.key == c.Key && !known.set(&plans[i], v) {
-					return nil, invalidComparison(c.Key+"="+v, "is not a value; write a number, a share such as 3%%, or a duration such as 90s")
+					return nil, invalidComparison(c.Key+"="+v,
+						"is not a value; write a number, a share such as 3%%, or a duration such as 90s")
 				}
 			}
 		}

@@ -27,7 +27,8 @@ type API struct {
 // NewAPI returns a client of a dialler at its addresses, host:port. It keeps that many connections
 // to each.
 func NewAPI(connections int, at ...string) *API {
-	return &API{at: at, next: new(atomic.Uint64), client: &http.Client{Timeout: 12 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
+	return &API{at: at, next: new(atomic.Uint64), client: &http.Client{Timeout: 12 * time.Second,
+		Transport: &http.Transport{MaxIdleConnsPerHost: connections}}}
 }
 
 // Close closes the idle connections.

@@ -45,7 +45,8 @@ func OpenDoor(nodes []string) (*Door, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	d := &Door{Address: l.Addr().String(), nodes: nodes, ready: make([]atomic.Bool, len(nodes)), cancel: cancel, done: make(chan struct{}),
+	d := &Door{Address: l.Addr().String(), nodes: nodes, ready: make([]atomic.Bool, len(nodes)), cancel: cancel,
+		done:   make(chan struct{}),
 		client: &http.Client{Timeout: time.Second}}
 	through := http.DefaultTransport.(*http.Transport).Clone()
 	// A kept-alive connection does not show whether the node is up.

@@ -40,7 +40,8 @@ func StartEtcd(ctx context.Context, dir string, apart bool) (*Etcd, error) {
 		return nil, err
 	}
 	defer func() { _ = out.Close() }()
-	e.cmd = exec.Command("etcd", "--name", "e", "--data-dir", filepath.Join(dir, "etcd"), //nolint:gosec,noctx // ends with Close
+	e.cmd = exec.Command("etcd", "--name", "e", "--data-dir",
+		filepath.Join(dir, "etcd"), //nolint:gosec,noctx // ends with Close
 		"--listen-client-urls", "http://"+clients, "--advertise-client-urls", "http://"+clients,
 		"--listen-peer-urls", "http://"+peers, "--initial-advertise-peer-urls", "http://"+peers,
 		"--initial-cluster", "e=http://"+peers, "--log-level", "error")

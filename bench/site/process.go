@@ -61,7 +61,8 @@ func (p *Process) Start() error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"serve", "--data-dir", filepath.Join(p.Dir, "data"), "--listen-http", p.HTTP, "--sip", p.SIP}, p.Args...)
+	args := append([]string{"serve", "--data-dir", filepath.Join(p.Dir, "data"), "--listen-http", p.HTTP, "--sip", p.SIP},
+		p.Args...)
 	if p.URL != "" {
 		args = append(args, "--database-url", p.URL)
 	}

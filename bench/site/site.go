@@ -119,7 +119,8 @@ func (s *Site) add(cfg Config, name string) error {
 		return err
 	}
 	// The name shows in the database which node did what.
-	at := url.URL{Scheme: "postgres", User: url.User(database.User), Host: n.ToDatabase.Address, Path: "/" + database.Database}
+	at := url.URL{Scheme: "postgres", User: url.User(database.User), Host: n.ToDatabase.Address,
+		Path: "/" + database.Database}
 	at.RawQuery = url.Values{"sslmode": {"disable"}, "application_name": {name}}.Encode()
 	n.URL = at.String()
 	n.ToEtcd, err = Lay(func() (net.Conn, error) { return net.Dial("tcp", s.Etcd.Address) }, nil)
@@ -143,8 +144,8 @@ func (s *Site) connect(cfg Config) (err error) {
 		return err
 	}
 	for _, n := range s.Nodes {
-		n.Args = append([]string{"--node", n.Name, "--cluster", "etcd://" + n.ToEtcd.Address + "/site", "--cluster-listen", n.Listen,
-			"--cluster-advertise", n.ToIt.Address, "--public-url", "http://" + s.Door.Address}, cfg.Args...)
+		n.Args = append([]string{"--node", n.Name, "--cluster", "etcd://" + n.ToEtcd.Address + "/site", "--cluster-listen",
+			n.Listen, "--cluster-advertise", n.ToIt.Address, "--public-url", "http://" + s.Door.Address}, cfg.Args...)
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ func Lay(dial func() (net.Conn, error), callers map[string]string) (*Way, error)
 	if err != nil {
 		return nil, err
 	}
-	w := &Way{Address: l.Addr().String(), listener: l, dial: dial, callers: callers, changed: make(chan struct{}), all: map[net.Conn]struct{}{}}
+	w := &Way{Address: l.Addr().String(), listener: l, dial: dial, callers: callers, changed: make(chan struct{}),
+		all: map[net.Conn]struct{}{}}
 	w.tasks.Go(w.accept)
 	return w, nil
 }

@@ -10,7 +10,8 @@ import (
 // --- AMD ---------------------------------------------------------------------
 
 func TestParallelTheCallIsScreeningWithItsSeatHeldAndConnectedAtTheVerdict(t *testing.T) {
-	for _, v := range []engine.Verdict{engine.VerdictHuman, engine.VerdictUnknown, engine.VerdictSilence, engine.VerdictScreener} {
+	for _, v := range []engine.Verdict{engine.VerdictHuman, engine.VerdictUnknown, engine.VerdictSilence,
+		engine.VerdictScreener} {
 		w := newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted})
 		if w.m.A.State != Screening || !w.seat {
 			t.Fatalf("%s, seat %v", w.m.A.State, w.seat)
@@ -105,7 +106,8 @@ func TestAnAnswerThatClassificationNeverDecidesGoesToTheBot(t *testing.T) {
 	if w.m.A.State != Connected || w.m.A.Verdict != engine.VerdictUnknown {
 		t.Errorf("%s, %s", w.m.A.State, w.m.A.Verdict)
 	}
-	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted}).must(w0(t).media(engine.MediaBotConnected))
+	w = newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted}).must(
+		w0(t).media(engine.MediaBotConnected))
 	w.wait(ScreenLimit).must(w.timer(TimerScreen))
 	if w.m.A.State != Connected || w.m.A.Verdict != engine.VerdictUnknown {
 		t.Errorf("%s, %s", w.m.A.State, w.m.A.Verdict)
@@ -130,7 +132,8 @@ func TestTheTwoSecondsCountFromThe200OrFromTheEndOfTheGreeting(t *testing.T) {
 		t.Error("sequential: the time runs while the callee speaks")
 	}
 	greeted := t0.Add(1500 * time.Millisecond)
-	w.wait(2 * time.Second).must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman), func(e *engine.MediaEvent) { e.GreetingEnd = greeted }))
+	w.wait(2 * time.Second).must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman),
+		func(e *engine.MediaEvent) { e.GreetingEnd = greeted }))
 	if got := w.armed[TimerBridge].At; !got.Equal(greeted.Add(1800 * time.Millisecond)) {
 		t.Errorf("until %v", got.Sub(t0))
 	}
@@ -147,7 +150,8 @@ func TestALiveAnswerThatNoBotServesInTimeIsAbandoned(t *testing.T) {
 		t.Helper()
 		w := newWorld(t, Config{AMD: mode}).answer()
 		path(w)
-		if got := effectNames(w.last); got != "DetachBot Line(abandoned "+string(cause)+") Arm(call) Record(abandoned) PlayMessage" {
+		if got := effectNames(w.last); got != "DetachBot Line(abandoned "+string(cause)+
+			") Arm(call) Record(abandoned) PlayMessage" {
 			t.Errorf("AMD %s: %s", mode, got)
 		}
 		if w.seat {
@@ -230,7 +234,8 @@ func TestAnsweredButNotConnectedAndLostCountsAsAbandoned(t *testing.T) {
 	f("", ring, engine.OutcomeLost, "")
 	f("", answer, engine.OutcomeAbandoned, engine.AbandonCapacityLoss)
 	f("", converse, engine.OutcomeLost, "")
-	f("", func(w *world) { w.converse().must(Event{Kind: ResultStored, Result: result("x")}) }, engine.OutcomeCompleted, "")
+	f("", func(w *world) { w.converse().must(Event{Kind: ResultStored, Result: result("x")}) }, engine.OutcomeCompleted,
+		"")
 	f("", func(w *world) { w.ring().must(Event{Kind: ExcludeRequested}) }, engine.OutcomeExcluded, "")
 	// A leg that is gone while the process is alive is our own fault.
 	f("gone", ring, engine.OutcomeSystemError, "")

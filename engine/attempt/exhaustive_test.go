@@ -55,9 +55,11 @@ func moves() []move {
 			}
 			return Event{Kind: TrunkGranted, Trunk: "b"}
 		}},
-		{"trunk_granted repeated", TrunkGranted, func(w *world) Event { return Event{Kind: TrunkGranted, Trunk: w.m.A.Trunk} }},
+		{"trunk_granted repeated", TrunkGranted,
+			func(w *world) Event { return Event{Kind: TrunkGranted, Trunk: w.m.A.Trunk} }},
 		plain(TrunkRefused),
-		{"trunk_refused soon", TrunkRefused, func(w *world) Event { return Event{Kind: TrunkRefused, Until: w.now.Add(50 * time.Millisecond)} }},
+		{"trunk_refused soon", TrunkRefused,
+			func(w *world) Event { return Event{Kind: TrunkRefused, Until: w.now.Add(50 * time.Millisecond)} }},
 		timer(TrunkDue, TimerTrunk),
 		plain(SeatGranted),
 		media("verdict_live", VerdictLive, engine.MediaVerdict, verdict(engine.VerdictHuman)),
@@ -91,8 +93,10 @@ func moves() []move {
 		leg("leg_fenced", LegFenced, engine.LegFenced, 0),
 		leg("leg_referred", LegReferred, engine.LegReferred, 0),
 		leg("leg_session", LegSession, engine.LegSession, 0),
-		{"transfer_requested", TransferRequested, func(*world) Event { return Event{Kind: TransferRequested, To: "sip:desk@pbx.example"} }},
-		{"transfer_requested number", TransferRequested, func(*world) Event { return Event{Kind: TransferRequested, To: "+493099999"} }},
+		{"transfer_requested", TransferRequested,
+			func(*world) Event { return Event{Kind: TransferRequested, To: "sip:desk@pbx.example"} }},
+		{"transfer_requested number", TransferRequested,
+			func(*world) Event { return Event{Kind: TransferRequested, To: "+493099999"} }},
 		plain(TransferAnswered), plain(TransferFailed), plain(TransferEnded),
 		{"result_stored", ResultStored, func(*world) Event { return Event{Kind: ResultStored, Result: result("sold")} }},
 		{"owner_lost crash", OwnerLost, func(*world) Event { return Event{Kind: OwnerLost} }},
@@ -164,7 +168,8 @@ func movesOf(cfg Config) []move {
 
 // explore drives the machine from its start through every situation that any
 // sequence of moves leads to, and calls visit for each situation × move.
-func explore(t *testing.T, cfg Config, visit func(situation string, mv move, before, after *world, err error)) (situations []string) {
+func explore(t *testing.T, cfg Config, visit func(situation string, mv move, before, after *world,
+	err error)) (situations []string) {
 	start := newWorld(t, cfg)
 	found := map[string]*world{start.situation(): start}
 	queue := []string{start.situation()}
@@ -277,7 +282,8 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	for _, mode := range []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel} {
 		explore(t, Config{AMD: mode}, note)
 	}
-	for _, cfg := range []Config{tentative, leavesMessages, {AMD: engine.AMDOff, Transfers: toAnybody}, {AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}} {
+	for _, cfg := range []Config{tentative, leavesMessages, {AMD: engine.AMDOff, Transfers: toAnybody},
+		{AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}} {
 		explore(t, cfg, note)
 	}
 	for i, r := range all {

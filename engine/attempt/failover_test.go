@@ -18,7 +18,8 @@ func between(t *testing.T, cfg Config) *world {
 	t.Helper()
 	w := newWorld(t, cfg).must(Event{Kind: Began})
 	w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegProvisional, 183)).must(w.leg(engine.LegRefused, 503, congested))
-	if a := &w.m.A; a.SIPCode != 503 || a.Q850 != 34 || a.Friendly == "" || a.RetryAfter != 20*time.Second || a.Outcome != engine.OutcomeCongestion {
+	if a := &w.m.A; a.SIPCode != 503 || a.Q850 != 34 || a.Friendly == "" || a.RetryAfter != 20*time.Second ||
+		a.Outcome != engine.OutcomeCongestion {
 		t.Fatalf("the refusal is not on the attempt: %+v", a)
 	}
 	return w
@@ -36,7 +37,8 @@ func TestATokenOfTheNextTrunkIsWaitedForWhileItsInviteMayStillLeave(t *testing.T
 			}
 			return
 		}
-		if got, want := w.armed[TimerTrunk].At, w.now.Add(max(wait, TrunkPause)); effectNames(w.last) != "Arm(trunk)" || !got.Equal(want) {
+		if got, want := w.armed[TimerTrunk].At, w.now.Add(max(wait, TrunkPause)); effectNames(w.last) != "Arm(trunk)" ||
+			!got.Equal(want) {
 			t.Fatalf("%v: %s until %v, want %v", wait, effectNames(w.last), got, want)
 		}
 		w.wait(max(wait, TrunkPause)).must(w.timer(TimerTrunk))
@@ -76,7 +78,8 @@ func TestAWaitForATrunkEndsWithTheAttempt(t *testing.T) {
 		due := w.timer(TimerTrunk)
 		w.wait(100 * time.Millisecond).must(Event{Kind: k})
 		w.is(Ended, want)
-		if a := &w.m.A; a.SIPCode != 0 || a.SIPReason != "" || a.Q850 != 0 || a.Friendly != "" || a.RetryAfter != 0 || a.Legs[0].SIPCode != 503 {
+		if a := &w.m.A; a.SIPCode != 0 || a.SIPReason != "" || a.Q850 != 0 || a.Friendly != "" || a.RetryAfter != 0 ||
+			a.Legs[0].SIPCode != 503 {
 			t.Errorf("%s: the first trunk's refusal did not decide this end: %+v", k, a)
 		}
 		w.wait(time.Second).must(due)
@@ -99,8 +102,10 @@ func TestWhatIsToldOfACallIsWhatTheDecidingLegMet(t *testing.T) {
 		end(w)
 		w.is(Ended, outcome)
 		a := &w.m.A
-		if a.Trunk != "b" || a.SIPCode != code || a.SIPReason == "No circuit available" || a.Q850 == 34 || a.RetryAfter != 0 || a.Friendly == "No circuit available" {
-			t.Errorf("%s by %s: %d %q, Q.850 %d, %q, retry after %v", a.Outcome, a.Trunk, a.SIPCode, a.SIPReason, a.Q850, a.Friendly, a.RetryAfter)
+		if a.Trunk != "b" || a.SIPCode != code || a.SIPReason == "No circuit available" || a.Q850 == 34 ||
+			a.RetryAfter != 0 || a.Friendly == "No circuit available" {
+			t.Errorf("%s by %s: %d %q, Q.850 %d, %q, retry after %v", a.Outcome, a.Trunk, a.SIPCode, a.SIPReason, a.Q850,
+				a.Friendly, a.RetryAfter)
 		}
 		if l := a.Legs[0]; l.Trunk != "a" || l.SIPCode != 503 || l.SIPReason != "No circuit available" || l.Q850 != 34 {
 			t.Errorf("the first leg is told as %+v", l)
@@ -116,9 +121,12 @@ func TestWhatIsToldOfACallIsWhatTheDecidingLegMet(t *testing.T) {
 	}
 	f(Config{}, engine.OutcomeConnectedNoResult, 200, func(w *world) { talk(w).must(w.leg(engine.LegHungUp, 0)) })
 	f(Config{}, engine.OutcomeBusy, 486, func(w *world) { ring(w).must(w.leg(engine.LegRefused, 486)) })
-	f(Config{}, engine.OutcomeNoAnswer, 487, func(w *world) { ring(w).must(w.timer(TimerRing)).must(w.leg(engine.LegRefused, 487)) })
-	f(Config{}, engine.OutcomeExcluded, 0, func(w *world) { w.must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegNotSent, 0, cancelled)) })
-	f(Config{}, engine.OutcomeTrunkError, 0, func(w *world) { w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegClosed, 0)) })
+	f(Config{}, engine.OutcomeNoAnswer, 487,
+		func(w *world) { ring(w).must(w.timer(TimerRing)).must(w.leg(engine.LegRefused, 487)) })
+	f(Config{}, engine.OutcomeExcluded, 0,
+		func(w *world) { w.must(Event{Kind: ExcludeRequested}).must(w.leg(engine.LegNotSent, 0, cancelled)) })
+	f(Config{}, engine.OutcomeTrunkError, 0,
+		func(w *world) { w.must(w.leg(engine.LegSent, 0)).must(w.leg(engine.LegClosed, 0)) })
 	f(Config{}, engine.OutcomeSystemError, 0, func(w *world) { w.must(w.leg(engine.LegNotSent, 0, expired)) })
 	f(Config{}, engine.OutcomeLost, 0, func(w *world) { w.must(Event{Kind: OwnerLost}) })
 	// A call that is handed over later: what the target's leg met belongs to the transfer.

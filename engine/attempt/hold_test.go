@@ -34,7 +34,8 @@ func TestTheHoldNeverEndsBeforeItsProof(t *testing.T) {
 				rt.Fatalf("free before the last event of %s", l.ID)
 			}
 			e := engine.LegEvent{Leg: l.ID, At: w.now, Kind: engine.LegClosed,
-				Proof: rapid.SampledFrom([]engine.Proof{engine.Unproven, engine.ProofRefused, engine.ProofBye, engine.ProofHungUp}).Draw(rt, "proof")}
+				Proof: rapid.SampledFrom([]engine.Proof{engine.Unproven, engine.ProofRefused, engine.ProofBye,
+					engine.ProofHungUp}).Draw(rt, "proof")}
 			unknown = unknown || e.Proof == engine.Unproven
 			next.Watched(&e)
 		}
@@ -55,10 +56,13 @@ func TestTheHoldOfALostCallOutlastsIt(t *testing.T) {
 			t.Errorf("%+v: held for %s behind the send-by time, want %s", c, got, want)
 		}
 	}
-	f(30*time.Second+32*time.Second+15*time.Minute+time.Minute, Config{RingTimeout: 30 * time.Second, CallLimit: 15 * time.Minute})
-	f(15*time.Second+32*time.Second+4*time.Hour+time.Minute, Config{RingTimeout: 15 * time.Second, CallLimit: 4 * time.Hour})
+	f(30*time.Second+32*time.Second+15*time.Minute+time.Minute,
+		Config{RingTimeout: 30 * time.Second, CallLimit: 15 * time.Minute})
+	f(15*time.Second+32*time.Second+4*time.Hour+time.Minute, Config{RingTimeout: 15 * time.Second,
+		CallLimit: 4 * time.Hour})
 	// The message may outlast the conversation limit.
-	f(15*time.Second+32*time.Second+MessageLimit+time.Minute, Config{RingTimeout: 15 * time.Second, CallLimit: 10 * time.Second})
+	f(15*time.Second+32*time.Second+MessageLimit+time.Minute, Config{RingTimeout: 15 * time.Second,
+		CallLimit: 10 * time.Second})
 	// So may a message for a machine that the bot detects at the very end.
 	f(15*time.Second+32*time.Second+MessageLimit+VoicemailLimit+time.Minute,
 		Config{RingTimeout: 15 * time.Second, CallLimit: 10 * time.Second, Listen: engine.AMDRules{Voicemail: "vm"}})

@@ -72,17 +72,23 @@ func peerRows() []peerRow {
 	leaving := []PeerState{PeerLeaving}
 	talking := []PeerState{PeerAnswered, PeerUp}
 	rs := []peerRow{
-		{From: calling, On: LegAnswered, To: PeerAnswered, Do: (*peerStep).answered, Why: "its SDP decides whether the two can hear each other"},
-		{From: answered, On: PeerJoined, To: PeerUp, Do: (*peerStep).joined, Why: "the dialog is durable before the ACK leaves"},
-		{From: answered, On: PeerUnfit, To: PeerLeaving, Do: (*peerStep).unfit, Why: "no common codec or address: ACK, BYE, and the next one"},
-		{From: calling, On: LegSilent, To: PeerLeaving, Do: (*peerStep).failed, Why: "no response at all; the leg stays owned until it closes"},
+		{From: calling, On: LegAnswered, To: PeerAnswered, Do: (*peerStep).answered,
+			Why: "its SDP decides whether the two can hear each other"},
+		{From: answered, On: PeerJoined, To: PeerUp, Do: (*peerStep).joined,
+			Why: "the dialog is durable before the ACK leaves"},
+		{From: answered, On: PeerUnfit, To: PeerLeaving, Do: (*peerStep).unfit,
+			Why: "no common codec or address: ACK, BYE, and the next one"},
+		{From: calling, On: LegSilent, To: PeerLeaving, Do: (*peerStep).failed,
+			Why: "no response at all; the leg stays owned until it closes"},
 		{From: calling, On: PeerTimedOut, To: PeerLeaving, Do: (*peerStep).timedOut, Why: "its share of the time is used up"},
 		{From: calling, On: PeerDropped, To: PeerLeaving, Do: (*peerStep).cancel, Why: "the call wants it no more"},
 		{From: talking, On: PeerDropped, To: PeerLeaving, Do: (*peerStep).hangUp, Why: "either side's BYE ends both"},
 		{From: talking, On: LegHungUp, To: PeerOver, Do: (*peerStep).left, Why: "either side's BYE ends both"},
 		{From: talking, On: LegClosed, To: PeerOver, Do: (*peerStep).left, Why: "let go on our side without a decision"},
-		{From: []PeerState{PeerUp}, On: PeerSilent, To: PeerLeaving, Do: (*peerStep).silent, Why: "gone without a BYE: nobody is to talk into the void"},
-		{From: leaving, On: LegAnswered, Do: (*peerStep).crossed, Why: "a 200 that crosses our CANCEL is ACKed and ended with BYE (RFC 3261 §9.1)"},
+		{From: []PeerState{PeerUp}, On: PeerSilent, To: PeerLeaving, Do: (*peerStep).silent,
+			Why: "gone without a BYE: nobody is to talk into the void"},
+		{From: leaving, On: LegAnswered, Do: (*peerStep).crossed,
+			Why: "a 200 that crosses our CANCEL is ACKed and ended with BYE (RFC 3261 §9.1)"},
 		{From: leaving, On: LegSilent, Ignore: true, Why: "no answer to CANCEL or BYE; the leg stays owned until it closes"},
 	}
 	for _, k := range []Kind{LegNotSent, LegRefused, LegHungUp, LegClosed} {
@@ -92,7 +98,8 @@ func peerRows() []peerRow {
 	}
 	for _, k := range []Kind{LegSent, LegTrying, LegRinging} {
 		rs = append(rs,
-			peerRow{From: []PeerState{PeerCalling, PeerLeaving}, On: k, Do: (*peerStep).progress, Why: "what happened is reported"},
+			peerRow{From: []PeerState{PeerCalling, PeerLeaving}, On: k, Do: (*peerStep).progress,
+				Why: "what happened is reported"},
 			peerRow{From: talking, On: k, Ignore: true})
 	}
 	every := []PeerState{PeerCalling, PeerAnswered, PeerUp, PeerLeaving, PeerOver}
@@ -100,8 +107,10 @@ func peerRows() []peerRow {
 		rs = append(rs, peerRow{From: from, On: k, Ignore: true, Why: "late"})
 	}
 	rs = append(rs,
-		peerRow{From: []PeerState{PeerUp}, On: LegReferred, Guard: "bot", When: ofBot, Do: (*peerStep).referred, Why: "the bot hands the callee over (RFC 3515)"},
-		peerRow{From: every[:4], On: LegReferred, Do: (*peerStep).declineRefer, Why: "nobody else is asked where the call goes"})
+		peerRow{From: []PeerState{PeerUp}, On: LegReferred, Guard: "bot", When: ofBot, Do: (*peerStep).referred,
+			Why: "the bot hands the callee over (RFC 3515)"},
+		peerRow{From: every[:4], On: LegReferred, Do: (*peerStep).declineRefer,
+			Why: "nobody else is asked where the call goes"})
 	late(LegReferred, PeerOver)
 	late(DigitPressed, every...)
 	rs = append(rs, peerRow{From: every, On: LegFenced, Ignore: true, Why: "its end follows"},

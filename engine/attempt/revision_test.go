@@ -19,9 +19,11 @@ var (
 func (w *world) servedAs(v engine.Verdict) *world {
 	w.answer()
 	if w.m.Config.AMD == engine.AMDSequential {
-		w.must(w.media(engine.MediaVerdict, verdict(v))).must(Event{Kind: SeatGranted}).must(w.media(engine.MediaBotConnected))
+		w.must(w.media(engine.MediaVerdict, verdict(v))).must(Event{Kind: SeatGranted}).must(
+			w.media(engine.MediaBotConnected))
 	} else {
-		w.must(Event{Kind: SeatGranted}).must(w.media(engine.MediaBotConnected)).must(w.media(engine.MediaVerdict, verdict(v)))
+		w.must(Event{Kind: SeatGranted}).must(w.media(engine.MediaBotConnected)).must(
+			w.media(engine.MediaVerdict, verdict(v)))
 	}
 	if w.m.A.State != Connected {
 		w.fail("%s", w.m.A.State)
@@ -39,7 +41,8 @@ func (w *world) does(want string) *world {
 
 func TestALaterBeepTakesTheBotOffAndTheLiveAnswerBack(t *testing.T) {
 	for _, mode := range []engine.AMDMode{engine.AMDParallel, engine.AMDSequential} {
-		for _, v := range []engine.Verdict{engine.VerdictHuman, engine.VerdictUnknown, engine.VerdictSilence, engine.VerdictScreener} {
+		for _, v := range []engine.Verdict{engine.VerdictHuman, engine.VerdictUnknown, engine.VerdictSilence,
+			engine.VerdictScreener} {
 			cfg := tentative
 			cfg.AMD = mode
 			w := newWorld(t, cfg).servedAs(v)
@@ -50,7 +53,8 @@ func TestALaterBeepTakesTheBotOffAndTheLiveAnswerBack(t *testing.T) {
 				does("DetachBot Line(released) Record(revised) HangUp")
 			w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeMachine)
 			if a := &w.m.A; a.WasConnected() || a.Verdict != engine.VerdictMachine || a.RevisedFrom != v || w.counted != 0 {
-				t.Errorf("AMD %s, %s: %s from %s, connected %v, counted %d", mode, v, a.Verdict, a.RevisedFrom, a.WasConnected(), w.counted)
+				t.Errorf("AMD %s, %s: %s from %s, connected %v, counted %d", mode, v, a.Verdict, a.RevisedFrom, a.WasConnected(),
+					w.counted)
 			}
 		}
 	}

@@ -128,7 +128,8 @@ func (r *rule) ending() string {
 		return r.ended()
 	case r.is(LegAnswered): // a 200 that crosses our CANCEL
 		return r.stays("Record(leg) Confirm HangUp")
-	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "opt-out") && r.a.Ending.Outcome == engine.OutcomeAbandoned && !r.a.Ending.OptedOut:
+	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "opt-out") && r.a.Ending.Outcome == engine.OutcomeAbandoned &&
+		!r.a.Ending.OptedOut:
 		return r.stays("Record(opted_out)")
 	case r.is(MessagePlayed, MediaSilent, CallTimedOut, HangUpRequested) && answered:
 		return r.stays("HangUp")

@@ -312,7 +312,8 @@ func TestARepeatedResultReplacesTheFirstAndSaysSo(t *testing.T) {
 }
 
 func TestAResultBeforeTheConversationCountsOnceItIsOne(t *testing.T) {
-	w := newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted}).must(w0(t).media(engine.MediaBotConnected))
+	w := newWorld(t, Config{AMD: engine.AMDParallel}).answer().must(Event{Kind: SeatGranted}).must(
+		w0(t).media(engine.MediaBotConnected))
 	w.mediaSeq++
 	for range 2 {
 		if w.must(Event{Kind: ResultStored, Result: result("sold")}); w.m.A.CountsResult() {

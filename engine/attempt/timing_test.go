@@ -67,11 +67,12 @@ func wholeCalls() []wholeCall {
 	}
 	began := Event{Kind: Began, At: t0}
 	seat := Event{Kind: SeatGranted, At: t0}
-	f("no_answer", Config{}, began, leg(1, engine.LegSent, 0), leg(2, engine.LegProvisional, 100), leg(3, engine.LegProvisional, 180),
-		leg(4, engine.LegRefused, 480))
-	f("conversation", Config{AMD: engine.AMDParallel}, began, leg(1, engine.LegSent, 0), leg(2, engine.LegProvisional, 180),
-		leg(3, engine.LegAnswered, 200), seat, media(1, engine.MediaBotConnected, ""), media(2, engine.MediaBotFirstAudio, ""),
-		media(3, engine.MediaVerdict, engine.VerdictHuman), Event{Kind: ResultStored, At: t0, Result: &Result{Disposition: "x"}},
+	f("no_answer", Config{}, began, leg(1, engine.LegSent, 0), leg(2, engine.LegProvisional, 100),
+		leg(3, engine.LegProvisional, 180), leg(4, engine.LegRefused, 480))
+	f("conversation", Config{AMD: engine.AMDParallel}, began, leg(1, engine.LegSent, 0),
+		leg(2, engine.LegProvisional, 180), leg(3, engine.LegAnswered, 200), seat, media(1, engine.MediaBotConnected, ""),
+		media(2, engine.MediaBotFirstAudio, ""), media(3, engine.MediaVerdict, engine.VerdictHuman),
+		Event{Kind: ResultStored, At: t0, Result: &Result{Disposition: "x"}},
 		leg(4, engine.LegHungUp, 0))
 	return calls
 }

@@ -22,19 +22,25 @@ func (w *world) refers(to string) Event {
 func TestWhoMayBeTransferredToIsListed(t *testing.T) {
 	for entry, ok := range map[string]bool{
 		"+4930123": true, "+4930*": true, "+4*": true, "+*": false, "+": false, "+0*": false, "*": false, "4930": false, "+49x": false,
-		"+123456789012345": true, "+1234567890123456": false, "sip:desk@pbx": true, "sip:*@pbx": true, "sip:*@pbx:5070;transport=tls": true,
-		"sip:*": false, "sip:*@": false, "sip:pbx": false, "tel:+49": false, "": false,
+		"+123456789012345": true, "+1234567890123456": false, "sip:desk@pbx": true, "sip:*@pbx": true,
+		"sip:*@pbx:5070;transport=tls": true,
+		"sip:*":                        false, "sip:*@": false, "sip:pbx": false, "tel:+49": false, "": false,
 	} {
 		if got := CheckTransferTarget(entry); got != ok {
 			t.Errorf("%q: %v", entry, got)
 		}
 	}
-	w := newWorld(t, Config{AMD: engine.AMDOff, Transfers: TransferRules{Allowed: []string{"+4930*", "+431234567", "sip:*@pbx.example", "sip:desk@other", "sip:+4940777777@gw"}, Limit: 1}}).converse()
+	w := newWorld(t, Config{AMD: engine.AMDOff,
+		Transfers: TransferRules{Allowed: []string{"+4930*", "+431234567", "sip:*@pbx.example", "sip:desk@other",
+			"sip:+4940777777@gw"}, Limit: 1}}).converse()
 	for to, want := range map[string]string{
 		"+4930123456": "", "+431234567": "", "+4312345678": "transfer_not_allowed", "+4940123456": "transfer_not_allowed",
-		"sip:anna@pbx.example": "", "sip:anna@pbx.example.org": "transfer_not_allowed", "sip:desk@other": "", "sip:else@other": "transfer_not_allowed",
-		"sip:a@b@pbx.example": "transfer_target", "tel:+4930123456": "", "sip:+4930123456@whatever": "", "sip:+4940777777@gw": "",
-		"sip:+4940777777@else": "transfer_not_allowed", "+493": "transfer_target", "desk": "transfer_target", "": "transfer_target",
+		"sip:anna@pbx.example": "", "sip:anna@pbx.example.org": "transfer_not_allowed", "sip:desk@other": "",
+		"sip:else@other":      "transfer_not_allowed",
+		"sip:a@b@pbx.example": "transfer_target", "tel:+4930123456": "", "sip:+4930123456@whatever": "",
+		"sip:+4940777777@gw":   "",
+		"sip:+4940777777@else": "transfer_not_allowed", "+493": "transfer_target", "desk": "transfer_target",
+		"": "transfer_target",
 	} {
 		if err := w.m.JudgeTransfer(to); (want == "") != (err == nil) || err != nil && engine.ErrorCode(err) != want {
 			t.Errorf("%q: %v, want %q", to, err, want)
@@ -87,7 +93,8 @@ func TestATransferTakesTheBotOffGivesItsSeatBackAndEndsWithEitherSide(t *testing
 		if a, ok := effect[AnswerRefer](w); !ok || !a.Accept || a.Leg != attemptID.Leg(2) {
 			t.Fatalf("%s", effectNames(w.last))
 		}
-		if d, ok := effect[DialPeer](w); !ok || d.URI != "sip:desk@pbx.example" || d.Leg != attemptID.Leg(3) || d.Trunk != "" {
+		if d, ok := effect[DialPeer](w); !ok || d.URI != "sip:desk@pbx.example" || d.Leg != attemptID.Leg(3) ||
+			d.Trunk != "" {
 			t.Fatalf("%+v", w.last)
 		}
 		w.joins()
@@ -118,7 +125,8 @@ func TestATransferTakesTheBotOffGivesItsSeatBackAndEndsWithEitherSide(t *testing
 			w.must(w.leg(engine.LegClosed, 0))
 			w.is(Ended, engine.OutcomeConnectedNoResult)
 		}
-		if tr := w.m.A.Transfer; tr.Result != TransferBridged || tr.EndedAt == nil || tr.By != "refer" || tr.Kind != "sip" || !tr.AnsweredAt.Before(*tr.EndedAt) {
+		if tr := w.m.A.Transfer; tr.Result != TransferBridged || tr.EndedAt == nil || tr.By != "refer" || tr.Kind != "sip" ||
+			!tr.AnsweredAt.Before(*tr.EndedAt) {
 			t.Errorf("%+v", tr)
 		}
 	}

@@ -57,7 +57,8 @@ func newWorld(tb reporter, cfg Config) *world {
 		tb: tb, now: t0,
 		m: Machine{Config: cfg, A: Attempt{ID: attemptID, State: Reserved, Trunk: "a", Number: 1,
 			To: "+4915112345678", From: "+4930123456", SendBy: t0.Add(10 * time.Second)}},
-		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{}, dialled: map[engine.LegID]int{}, proven: map[engine.LegID]bool{},
+		channels: map[engine.LegID]int{}, legSeq: map[engine.LegID]int{}, armed: map[Timer]Arm{},
+		dialled: map[engine.LegID]int{}, proven: map[engine.LegID]bool{},
 	}
 }
 
@@ -197,7 +198,8 @@ func (w *world) proof(ev Event, before *Attempt) {
 			continue
 		}
 		if e := ev.Leg; e != nil {
-			w.proven[l.ID] = e.Kind == engine.LegNotSent || e.Kind == engine.LegRefused || e.Kind == engine.LegHungUp || e.Proof != ""
+			w.proven[l.ID] = e.Kind == engine.LegNotSent || e.Kind == engine.LegRefused || e.Kind == engine.LegHungUp ||
+				e.Proof != ""
 		} else {
 			w.proven[l.ID] = ev.Kind == IntentRefused
 		}
@@ -219,7 +221,8 @@ func (w *world) dialPeer(e DialPeer, recorded bool) {
 		w.fail("far leg %s is placed twice, or before it is recorded, or with a number in use", e.Leg)
 	}
 	if e.Kind == PeerTransfer {
-		if a.State != Connected || a.Ending != nil || a.Transfer == nil || a.Transfer.Result != TransferCalling || (e.Trunk != "") != strings.HasPrefix(e.URI, "tel:+") {
+		if a.State != Connected || a.Ending != nil || a.Transfer == nil || a.Transfer.Result != TransferCalling ||
+			(e.Trunk != "") != strings.HasPrefix(e.URI, "tel:+") {
 			w.fail("a target is called that nobody wants: %+v %+v", e, a.Transfer)
 		}
 		return
@@ -242,7 +245,8 @@ func (w *world) order(before, after *Attempt) {
 		w.fail("from %s back to %s", before.State, after.State)
 	}
 	if b, a := before.Ending, after.Ending; b != nil && a != b {
-		if a == nil || a.Cause != b.Cause || !a.At.Equal(b.At) || (a.Outcome != b.Outcome && a.Outcome != engine.OutcomeCompleted) {
+		if a == nil || a.Cause != b.Cause || !a.At.Equal(b.At) ||
+			(a.Outcome != b.Outcome && a.Outcome != engine.OutcomeCompleted) {
 			w.fail("a decided end was changed from %+v to %+v", b, a)
 		}
 	}
@@ -437,7 +441,8 @@ func (w *world) wait(d time.Duration) *world { w.now = w.now.Add(d); return w }
 // ring dials and makes the phone ring.
 func (w *world) ring() *world {
 	w.tb.Helper()
-	w.must(Event{Kind: Began}, w.leg(engine.LegSent, 0), w.leg(engine.LegProvisional, 100), w.leg(engine.LegProvisional, 180))
+	w.must(Event{Kind: Began}, w.leg(engine.LegSent, 0), w.leg(engine.LegProvisional, 100),
+		w.leg(engine.LegProvisional, 180))
 	return w
 }
 
@@ -453,9 +458,11 @@ func (w *world) converse() *world {
 	w.answer()
 	switch w.m.Config.AMD {
 	case engine.AMDSequential:
-		w.wait(2*time.Second).must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)), Event{Kind: SeatGranted}, w.media(engine.MediaBotConnected))
+		w.wait(2*time.Second).must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)), Event{Kind: SeatGranted},
+			w.media(engine.MediaBotConnected))
 	case engine.AMDParallel:
-		w.must(Event{Kind: SeatGranted}, w.media(engine.MediaBotConnected)).wait(2 * time.Second).must(w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
+		w.must(Event{Kind: SeatGranted}, w.media(engine.MediaBotConnected)).wait(2 * time.Second).must(
+			w.media(engine.MediaVerdict, verdict(engine.VerdictHuman)))
 	default:
 		w.must(Event{Kind: SeatGranted}, w.media(engine.MediaBotConnected)).wait(2 * time.Second)
 	}

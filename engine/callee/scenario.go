@@ -113,7 +113,8 @@ func (s *Scenario) WorkersAt(t time.Duration) int { return max(int(math.Round(s.
 func (s *Scenario) CapPPM() int { return int(math.Round(s.Cap * 1e6)) }
 
 func wrong(field, message string) error {
-	return engine.Invalid("invalid_scenario", field+": "+message, engine.FieldError{Field: field, Code: "invalid", Message: message})
+	return engine.Invalid("invalid_scenario", field+": "+message,
+		engine.FieldError{Field: field, Code: "invalid", Message: message})
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -17,7 +17,8 @@ func TestAPreparedRunBeginsWithAnEmptyAbandonLedger(t *testing.T) {
 			return pacing.Counts{Live: int(now.Sub(since).Hours())}, nil
 		})
 		if err != nil || b.Run.Live != wantRun || b.Day.Live != wantDay {
-			t.Errorf("%s: the run counts %d, the day %d (%v); want %d and %d", state, b.Run.Live, b.Day.Live, err, wantRun, wantDay)
+			t.Errorf("%s: the run counts %d, the day %d (%v); want %d and %d", state, b.Run.Live, b.Day.Live, err, wantRun,
+				wantDay)
 		}
 	}
 	started := now.Add(-40 * time.Hour)

@@ -28,7 +28,8 @@ func CopyName(name string) string {
 // CopyOf is the draft that a clone creates: the current settings of the original, and nothing of
 // its runs.
 func CopyOf(original *Campaign, id engine.CampaignID, cmd Clone, now time.Time) Campaign {
-	c := Campaign{ID: id, Settings: original.Settings, State: Draft, Version: 1, Run: 1, CreatedAt: now, CreatedBy: cmd.Who}
+	c := Campaign{ID: id, Settings: original.Settings, State: Draft, Version: 1, Run: 1, CreatedAt: now,
+		CreatedBy: cmd.Who}
 	c.Settings.Name = cmd.Name
 	if cmd.Name == "" {
 		c.Settings.Name = CopyName(original.Settings.Name)

@@ -33,5 +33,6 @@ func (c *Campaign) Dials() error {
 	if c.State == Running || c.State == Paused {
 		return nil
 	}
-	return engine.Conflict("campaign_not_running", "contacts are called in a running or paused campaign; this one is "+string(c.State))
+	return engine.Conflict("campaign_not_running", "contacts are called in a running or paused campaign; this one is "+
+		string(c.State))
 }

@@ -73,7 +73,8 @@ func Explain(q Question) Explanation {
 	case q.Facts.Excluded:
 		return because(string(contact.Excluded), "its number is excluded from this campaign")
 	case q.Facts.Suppressed:
-		return because(WhySuppressed, "its number is on the suppression list of this installation; it becomes final at its turn")
+		return because(WhySuppressed,
+			"its number is on the suppression list of this installation; it becomes final at its turn")
 	case q.Campaign.State == Draft:
 		return because(WhyNotStarted, "the campaign is not started")
 	case q.Campaign.State == Completed, q.Campaign.State == Failed:
@@ -91,17 +92,20 @@ func (q Question) later() Explanation {
 	c := q.Contact
 	switch {
 	case c.Reason == engine.CodeCalleeCap:
-		return until(WhyCalleeCap, *c.DueAt, "its number was called as often as this installation allows within its period; it may be called again then")
+		return until(WhyCalleeCap, *c.DueAt,
+			"its number was called as often as this installation allows within its period; it may be called again then")
 	case c.Reason == engine.CodeNotEligible:
 		return until(WhyNotEligible, *c.DueAt, "the eligibility hook wants it called later; it is asked about again then")
 	case c.Reason == engine.CodeEligibilityUnknown:
-		return until(WhyNoEligibility, *c.DueAt, "the eligibility hook does not answer, and nobody is called without its word; it is asked again then")
+		return until(WhyNoEligibility, *c.DueAt,
+			"the eligibility hook does not answer, and nobody is called without its word; it is asked again then")
 	case c.DueClass == contact.DueCallback:
 		return until(WhyCallback, *c.DueAt, "it is to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:
 		return until(WhyRetryDelay, *c.DueAt, "its last call did not come about (%s); it is tried again then", c.LastOutcome)
 	case c.DueClass == contact.DueRetry:
-		return until(WhyRetryDelay, *c.DueAt, "attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
+		return until(WhyRetryDelay, *c.DueAt,
+			"attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
 	}
 	return until(WhyOutsideWindow, *c.DueAt, "its calling window opens then")
 }
@@ -123,7 +127,8 @@ func (q Question) due() Explanation {
 	case q.Campaign.State == Paused:
 		return because(string(engine.ConstraintPaused), "the campaign is paused")
 	case q.Facts.Held && q.Facts.HeldUntil != nil:
-		return until(WhyNumberHeld, *q.Facts.HeldUntil, "nothing has proven that an earlier call to its number is over: it is held until such a proof, or until then")
+		return until(WhyNumberHeld, *q.Facts.HeldUntil,
+			"nothing has proven that an earlier call to its number is over: it is held until such a proof, or until then")
 	case q.Facts.Held:
 		return because(WhyNumberHeld, "another call to its number is not over yet")
 	}
@@ -175,9 +180,11 @@ func final(c *contact.Contact) Explanation {
 	case contact.Completed:
 		return because(string(c.State), "the conversation finished and its result is stored%s", note(c.LastDisposition))
 	case contact.Abandoned:
-		return because(string(c.State), "its call was answered and no bot was there in time; it is not dialled again in this run")
+		return because(string(c.State),
+			"its call was answered and no bot was there in time; it is not dialled again in this run")
 	case contact.MachineDetected:
-		return because(string(c.State), "an answering machine took the call, and machines are not redialled or its attempts are used up")
+		return because(string(c.State),
+			"an answering machine took the call, and machines are not redialled or its attempts are used up")
 	case contact.WindowClosed:
 		return because(string(c.State), "it was still waiting when the single-day window ended")
 	case contact.ManuallyStopped:

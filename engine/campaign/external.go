@@ -80,7 +80,8 @@ func Overlay(s Settings, d Document) (Settings, *External, error) {
 		}
 	}
 	if fields != nil {
-		return s, nil, engine.Invalid(FailureConfigInvalid, "the document's settings are not valid: "+listed(fields), fields...)
+		return s, nil, engine.Invalid(FailureConfigInvalid, "the document's settings are not valid: "+listed(fields),
+			fields...)
 	}
 	kept, err := json.Marshal(doc)
 	if err != nil {

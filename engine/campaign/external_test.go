@@ -53,10 +53,12 @@ func TestADocumentIsLaidOverTheStoredSettings(t *testing.T) {
 func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 	for body, want := range map[string][]string{
 		`[]`: nil, `null`: nil, `{"a":`: nil, `7`: nil,
-		`{"name":"x","bot_id":"y","config_url":"http://z","unknown":1}`: {"bot_id not_external", "config_url not_external", "name not_external", "unknown not_external"},
+		`{"name":"x","bot_id":"y","config_url":"http://z","unknown":1}`: {"bot_id not_external", "config_url not_external",
+			"name not_external", "unknown not_external"},
 		`{"concurrency":"7","window":{"zone":"UTC","start":"09:00","end":"18:00","x":1},"amd":null,"abandon_cap_pct":"3","max_lines":1.5}`: {
 			"abandon_cap_pct wrong_type", "amd wrong_type", "concurrency wrong_type", "max_lines wrong_type", "window wrong_type"},
-		`{"concurrency":0,"abandon_cap_pct":9,"number_pool":["0151"]}`: {"concurrency out_of_range", "abandon_cap_pct out_of_range", "number_pool[0] invalid_number"},
+		`{"concurrency":0,"abandon_cap_pct":9,"number_pool":["0151"]}`: {"concurrency out_of_range",
+			"abandon_cap_pct out_of_range", "number_pool[0] invalid_number"},
 		`{"window":{}}`: {"window.zone unknown_zone"},
 		`{"redial_only_under_s":20,"stop_redials_after_s":10}`: {"redial_only_under_s exceeds_stop_redials_after"},
 	} {
@@ -79,7 +81,8 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 	// Both are validated after merging, wherever each comes from.
 	merged := stored()
 	merged.StopRedialsAfterSec = 10
-	if _, _, err := Overlay(merged, document(`{"redial_only_under_s":20}`)); !strings.Contains(Failure(err), "config_url_invalid: ") || !strings.Contains(Failure(err), "redial_only_under_s") {
+	if _, _, err := Overlay(merged, document(`{"redial_only_under_s":20}`)); !strings.Contains(Failure(err),
+		"config_url_invalid: ") || !strings.Contains(Failure(err), "redial_only_under_s") {
 		t.Errorf("one of them stored, one fetched: %v", err)
 	}
 	if _, _, err := Overlay(merged, document(`{"redial_only_under_s":20,"stop_redials_after_s":30}`)); err != nil {
@@ -119,7 +122,8 @@ func TestStartTakesTheConfigurationOfTheRunFromItsURL(t *testing.T) {
 	w := newWorld(t, external)
 	w.must(configured(t, w, `{"concurrency":9,"single_day":true}`)).effects("Record(started) Pump")
 	c := &w.m.C
-	if c.State != Running || c.Settings.Concurrency != 9 || c.External == nil || c.External.Hash != "abc" || c.Version != 2 || c.WindowEndsAt == nil {
+	if c.State != Running || c.Settings.Concurrency != 9 || c.External == nil || c.External.Hash != "abc" ||
+		c.Version != 2 || c.WindowEndsAt == nil {
 		t.Errorf("%+v", c)
 	}
 	if changes := w.last[0].(Record).Changes; len(changes) != 2 || changes[0].Field != "concurrency" {
@@ -134,7 +138,8 @@ func TestAConfigurationThatIsNotToBeHadFailsTheCampaignAtStart(t *testing.T) {
 	for _, start := range []func(w *world) Event{
 		func(w *world) Event { return configured(t, w, `{"concurrency":0}`) },
 		func(w *world) Event {
-			return Configure(Event{Kind: Start}, w.m.C, Document{}, engine.Invalid(FailureConfigUnreachable, "no route"), PreflightFacts{})
+			return Configure(Event{Kind: Start}, w.m.C, Document{}, engine.Invalid(FailureConfigUnreachable, "no route"),
+				PreflightFacts{})
 		},
 		func(w *world) Event { return configured(t, w, `{"number_pool":[]}`) },
 	} {
@@ -142,7 +147,8 @@ func TestAConfigurationThatIsNotToBeHadFailsTheCampaignAtStart(t *testing.T) {
 		before := w.m.C.Settings
 		w.must(start(w)).effects("Record(failed) CancelRinging")
 		c := &w.m.C
-		if c.State != Failed || !strings.HasPrefix(c.FailureReason, "config_url_") || !strings.Contains(c.FailureReason, ": ") || c.External != nil || c.CompletedAt == nil {
+		if c.State != Failed || !strings.HasPrefix(c.FailureReason, "config_url_") ||
+			!strings.Contains(c.FailureReason, ": ") || c.External != nil || c.CompletedAt == nil {
 			t.Errorf("%+v", c)
 		}
 		if !reflect.DeepEqual(c.Settings, before) {
@@ -163,7 +169,8 @@ func TestAnEditLeavesAloneWhatComesFromTheConfigURL(t *testing.T) {
 		f(&s)
 		return Event{Kind: Edit, Settings: &s, Version: w.m.C.Version}
 	}
-	e := w.refusal(edit(func(s *Settings) { s.Concurrency = 3; s.Window.Start = 60; s.MaxAttempts = 4 }), "externally_managed")
+	e := w.refusal(edit(func(s *Settings) { s.Concurrency = 3; s.Window.Start = 60; s.MaxAttempts = 4 }),
+		"externally_managed")
 	if len(e.Fields) != 2 || e.Fields[0].Field != "concurrency" || e.Fields[1].Field != "window.start" {
 		t.Errorf("%+v", e.Fields)
 	}
@@ -195,7 +202,8 @@ func TestCancelRestartBringsTheExternalConfigurationBack(t *testing.T) {
 // own name and bot, that its stored form reproduces, or a short reason.
 func FuzzOverlay(f *testing.F) {
 	for _, s := range []string{`{}`, `{"concurrency":7,"abandon_cap_pct":1.5,"window":{"zone":"UTC","start":"09:00","end":"10:00","days":["Mon"]}}`,
-		`{"number_pool":["+4930111111"],"retry_on_system":["busy"],"pacing_mode":"x"}`, `{"name":"x"}`, `{"abandon_cap_pct":1e400}`, `[]`, `{"amd":null}`, `{"a":`} {
+		`{"number_pool":["+4930111111"],"retry_on_system":["busy"],"pacing_mode":"x"}`, `{"name":"x"}`,
+		`{"abandon_cap_pct":1e400}`, `[]`, `{"amd":null}`, `{"a":`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

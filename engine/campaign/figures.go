@@ -143,6 +143,7 @@ func TotalsOf(c *Campaign, n *Counters) *Totals {
 		r := float64(count) * unit.Seconds() / c.Dialled.Seconds()
 		return &r
 	}
-	t.DialsPerSec, t.ConnectedPerHour, t.CallsPerMinute = per(n.Attempts, time.Second), per(n.ConnectedCalls, time.Hour), per(n.Attempts, time.Minute)
+	t.DialsPerSec, t.ConnectedPerHour, t.CallsPerMinute = per(n.Attempts, time.Second), per(n.ConnectedCalls,
+		time.Hour), per(n.Attempts, time.Minute)
 	return t
 }

@@ -61,8 +61,10 @@ func TestTheIndicatorSaysWhatAnOperatorDecidedThenTheClockThenTheDials(t *testin
 		last time.Time
 		want Indicator
 	}{
-		{Running, true, now.Add(-IdleAfter), IndicatorLive}, {Running, true, now.Add(-IdleAfter - time.Second), IndicatorIdle},
-		{Running, true, time.Time{}, IndicatorIdle}, {Running, false, now, IndicatorOutside}, {Paused, false, now, IndicatorPaused},
+		{Running, true, now.Add(-IdleAfter), IndicatorLive}, {Running, true, now.Add(-IdleAfter - time.Second),
+			IndicatorIdle},
+		{Running, true, time.Time{}, IndicatorIdle}, {Running, false, now, IndicatorOutside},
+		{Paused, false, now, IndicatorPaused},
 		{Draft, true, now, IndicatorNone}, {Completed, true, now, IndicatorNone}, {Failed, false, now, IndicatorNone},
 	} {
 		if got := Indicate(c.s, c.open, c.last, now); got != c.want {

@@ -76,7 +76,8 @@ func TestAContactDueWhenTheRunEndsIsNotDialledInIt(t *testing.T) {
 
 func TestADiallerIsIdleAfterThirtySecondsWithoutADial(t *testing.T) {
 	now := time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
-	for ago, want := range map[time.Duration]Indicator{30 * time.Second: IndicatorLive, 30*time.Second + 1: IndicatorIdle} {
+	for ago, want := range map[time.Duration]Indicator{30 * time.Second: IndicatorLive,
+		30*time.Second + 1: IndicatorIdle} {
 		if got := Indicate(Running, true, now.Add(-ago), now); got != want {
 			t.Errorf("%v after the last dial: %s", ago, got)
 		}

@@ -30,7 +30,8 @@ const (
 )
 
 // Kinds lists every event kind.
-var Kinds = []Kind{Start, Pause, Resume, Stop, Restart, CancelRestart, Edit, Delete, AddRows, WindowEnded, Exhausted, Broke}
+var Kinds = []Kind{Start, Pause, Resume, Stop, Restart, CancelRestart, Edit, Delete, AddRows, WindowEnded, Exhausted,
+	Broke}
 
 // Event is one input of the machine.
 type Event struct {
@@ -127,7 +128,8 @@ func (m *Machine) refusal(ev Event) error {
 	case ev.Kind == Delete:
 		return engine.Conflict("campaign_was_run", "")
 	case ev.Kind == AddRows:
-		return engine.Conflict("contacts_locked", "contacts can be added to a draft that never ran and to a running campaign; this one is "+m.standing())
+		return engine.Conflict("contacts_locked",
+			"contacts can be added to a draft that never ran and to a running campaign; this one is "+m.standing())
 	case ev.Kind == Edit && m.editable() && !m.newest(ev):
 		e := engine.Conflict("version_conflict", "")
 		e.Current = m.C
@@ -135,18 +137,21 @@ func (m *Machine) refusal(ev Event) error {
 	case ev.Kind == Edit && m.editable() && len(m.locked(ev)) == 0:
 		e := engine.Conflict("externally_managed", "")
 		for _, f := range m.external(ev) {
-			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "externally_managed", Message: "comes from the Config URL"})
+			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "externally_managed",
+				Message: "comes from the Config URL"})
 		}
 		return e
 	case ev.Kind == Edit && m.editable():
 		e := engine.Conflict("field_locked", "")
 		for _, f := range m.locked(ev) {
-			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "locked", Message: "cannot be changed once the campaign has run"})
+			e.Fields = append(e.Fields, engine.FieldError{Field: f, Code: "locked",
+				Message: "cannot be changed once the campaign has run"})
 		}
 		return e
 	}
 	if ev.Kind == Edit {
-		return engine.Conflict("illegal_state", "settings can be edited in a draft and while paused; this campaign is "+m.standing()+": "+m.remedy())
+		return engine.Conflict("illegal_state", "settings can be edited in a draft and while paused; this campaign is "+
+			m.standing()+": "+m.remedy())
 	}
 	return engine.Conflict("illegal_state", "a campaign that is "+m.standing()+" cannot take "+string(ev.Kind))
 }

@@ -37,7 +37,8 @@ func newWorld(tb reporter, edit ...func(*Settings)) *world {
 	for _, f := range edit {
 		f(&s)
 	}
-	return &world{tb: tb, now: m0, m: Machine{C: Campaign{ID: "c", State: Draft, Run: 1, Version: 1, Settings: s, CreatedAt: m0}}}
+	return &world{tb: tb, now: m0,
+		m: Machine{C: Campaign{ID: "c", State: Draft, Run: 1, Version: 1, Settings: s, CreatedAt: m0}}}
 }
 
 func (w *world) clone(tb reporter) *world {
@@ -280,7 +281,8 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 				return
 			}
 			for i := range all {
-				if r := &all[i]; r.On == e.Kind && slices.Contains(r.From, before.m.C.State) && (r.When == nil || r.When(&before.m, e)) {
+				if r := &all[i]; r.On == e.Kind && slices.Contains(r.From, before.m.C.State) &&
+					(r.When == nil || r.When(&before.m, e)) {
 					taken[i] = true
 					return
 				}

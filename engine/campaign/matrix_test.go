@@ -13,7 +13,8 @@ import (
 // event that changes nothing.
 func TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther(t *testing.T) {
 	const no = "illegal_state"
-	columns := []Kind{Start, Pause, Resume, Stop, Restart, CancelRestart, Edit, Delete, AddRows, WindowEnded, Exhausted, Broke}
+	columns := []Kind{Start, Pause, Resume, Stop, Restart, CancelRestart, Edit, Delete, AddRows, WindowEnded, Exhausted,
+		Broke}
 	f := func(name string, path []Event, want ...string) {
 		t.Helper()
 		for i, k := range columns {
@@ -43,9 +44,12 @@ func TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther(t *testin
 	ended, broken := []Event{ev(Start), ev(Stop)}, []Event{ev(Start), ev(Broke)}
 	//                       start      pause     resume     stop         restart  cancel       edit      delete              add contacts       window       exhausted    broke
 	f("draft", nil /*     */, "running", no, no, no, no, no, "draft", "removed", "draft", "-", "-", "-")
-	f("prepared", append(ended, ev(Restart)), "running", no, no, no, no, "completed", "draft", "campaign_was_run", "contacts_locked", "-", "-", "-")
-	f("running", running, no, "paused", no, "completed", no, no, no, "campaign_was_run", "running", "completed", "completed", "failed")
-	f("paused", paused, no, no, "running", "completed", no, no, "paused", "campaign_was_run", "contacts_locked", "completed", "-", "failed")
+	f("prepared", append(ended, ev(Restart)), "running", no, no, no, no, "completed", "draft", "campaign_was_run",
+		"contacts_locked", "-", "-", "-")
+	f("running", running, no, "paused", no, "completed", no, no, no, "campaign_was_run", "running", "completed",
+		"completed", "failed")
+	f("paused", paused, no, no, "running", "completed", no, no, "paused", "campaign_was_run", "contacts_locked",
+		"completed", "-", "failed")
 	f("completed", ended, no, no, no, no, "draft", no, no, "campaign_was_run", "contacts_locked", "-", "-", "-")
 	f("failed", broken, no, no, no, no, "draft", no, no, "campaign_was_run", "contacts_locked", "-", "-", "-")
 }

@@ -23,7 +23,8 @@ func TestTheEstimateOfACampaignOfWhichNothingIsKnownTakesThreeAnswersInTenOf90Se
 	e := Ready(c, f, o, now).Estimate
 	// 600 conversations of 90 s over ten seats, plus one conversation and one ring of 20 s; half of
 	// the cap of 3 % is abandoned.
-	if e == nil || e.Measured || e.AnswerRate != 0.3 || e.AHTSeconds != 90 || e.Dials != 2000 || e.Answers != 600 || e.Abandons != 9 || !aboutASecondFrom(e, 600*90/10+90+20) {
+	if e == nil || e.Measured || e.AnswerRate != 0.3 || e.AHTSeconds != 90 || e.Dials != 2000 || e.Answers != 600 ||
+		e.Abandons != 9 || !aboutASecondFrom(e, 600*90/10+90+20) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -115,7 +116,8 @@ func TestABlockerIsNotSaidAgainAsAWarning(t *testing.T) {
 		"no_trunk":            func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Trunks, f.TrunksUp = 0, 0 },
 		"no_callable_contact": func(_ *Campaign, f *PreflightFacts, o *Outlook) { f.Callable, o.Waiting = false, 0 },
 		"no_usable_number": func(_ *Campaign, f *PreflightFacts, _ *Outlook) {
-			f.Numbers = map[engine.PhoneNumber]numberpool.State{"+4930111111": numberpool.Quarantined, "+4930111112": numberpool.Retired}
+			f.Numbers = map[engine.PhoneNumber]numberpool.State{"+4930111111": numberpool.Quarantined,
+				"+4930111112": numberpool.Retired}
 		},
 		"bot_missing": func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.BotKnown, f.Seats, f.FreeSeats = false, 0, 0 },
 	} {
@@ -136,7 +138,8 @@ func TestNumbersThatMayNotBeCalledLeaveTheContactsAhead(t *testing.T) {
 	}
 	o := Outlook{Total: 40, Waiting: 40, Attempts: 120}
 	o.Bar(groups, judge)
-	if o.Waiting != 30 || o.Attempts != 90 || len(o.Skipped) != 1 || o.Skipped[0] != (SkipReason{engine.CodeDestination, 10}) {
+	if o.Waiting != 30 || o.Attempts != 90 || len(o.Skipped) != 1 ||
+		o.Skipped[0] != (SkipReason{engine.CodeDestination, 10}) {
 		t.Errorf("%+v", o)
 	}
 	o = Outlook{Total: 40, Waiting: 40, Attempts: 120}

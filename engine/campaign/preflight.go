@@ -60,7 +60,8 @@ func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.Field
 	case len(c.Settings.Numbers) == 0:
 		blocker("number_pool", "no_usable_number", "the number pool is empty; add at least one outbound number")
 	case usable == 0:
-		blocker("number_pool", "no_usable_number", "every number of the pool is quarantined or retired; activate one or add another")
+		blocker("number_pool", "no_usable_number",
+			"every number of the pool is quarantined or retired; activate one or add another")
 	}
 	if f.Trunks == 0 {
 		blocker("trunk", "no_trunk", "no active trunk is configured; add one")
@@ -72,7 +73,8 @@ func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.Field
 		blocker("contacts", "no_callable_contact", "no contact can be called; add contacts or make the campaign always-on")
 	}
 	if !wellFormed(c.Settings.ConfigURL) {
-		blocker("config_url", "config_url_malformed", "the Config URL is not an http or https address; correct it or take it out")
+		blocker("config_url", "config_url_malformed",
+			"the Config URL is not an http or https address; correct it or take it out")
 	}
 	return list
 }

@@ -31,7 +31,8 @@ func ahead(change func(*Campaign, *PreflightFacts, *Outlook)) (*Campaign, Prefli
 func TestACampaignThatCanDialHasNeitherBlockersNorWarnings(t *testing.T) {
 	c, f, o, now := ahead(nil)
 	r := Ready(c, f, o, now)
-	if !r.Ready || len(r.Blockers) != 0 || len(r.Warnings) != 0 || r.Contacts.ToDial != 100 || r.Contacts.Total != 110 || len(r.Contacts.Skipped) != 1 {
+	if !r.Ready || len(r.Blockers) != 0 || len(r.Warnings) != 0 || r.Contacts.ToDial != 100 || r.Contacts.Total != 110 ||
+		len(r.Contacts.Skipped) != 1 {
 		t.Errorf("%+v", r)
 	}
 	if err := Preflight(c, f, now); err != nil {
@@ -63,7 +64,8 @@ func TestBlockersOfPreflight(t *testing.T) {
 
 func TestAPoolOfQuarantinedAndRetiredNumbersHasNoUsableNumber(t *testing.T) {
 	c, f, o, now := ahead(func(_ *Campaign, f *PreflightFacts, _ *Outlook) {
-		f.Numbers = map[engine.PhoneNumber]numberpool.State{"+4930111111": numberpool.Quarantined, "+4930111112": numberpool.Retired}
+		f.Numbers = map[engine.PhoneNumber]numberpool.State{"+4930111111": numberpool.Quarantined,
+			"+4930111112": numberpool.Retired}
 	})
 	if r := Ready(c, f, o, now); len(r.Blockers) != 1 || r.Blockers[0].Code != "no_usable_number" {
 		t.Errorf("%+v", r.Blockers)
@@ -127,7 +129,8 @@ func TestTheEstimateFollowsEarlierAttempts(t *testing.T) {
 	})
 	e := Ready(c, f, o, now).Estimate
 	// 500 conversations of 60 s over 10 seats, plus one conversation and one ring.
-	if e == nil || !e.Measured || e.Dials != 1000 || e.Answers != 500 || e.DurationSeconds != 500*60/10+60+10 || e.AnswerRate != 0.5 || e.AHTSeconds != 60 || e.Abandons != 5 {
+	if e == nil || !e.Measured || e.Dials != 1000 || e.Answers != 500 || e.DurationSeconds != 500*60/10+60+10 ||
+		e.AnswerRate != 0.5 || e.AHTSeconds != 60 || e.Abandons != 5 {
 		t.Fatalf("%+v", e)
 	}
 	if want := now.Add(time.Duration(e.DurationSeconds) * time.Second); e.EndsAt == nil || !e.EndsAt.Equal(want) {

@@ -145,7 +145,8 @@ func TestNameAndBotAreLockedAfterTheFirstRun(t *testing.T) {
 	w.must(edit(w, rename)).effects("Record(edited)")
 	w.must(ev(Start)).refused(edit(w, func(*Settings) {}), "illegal_state")
 	w.must(ev(Pause))
-	if e := w.refusal(edit(w, func(s *Settings) { s.Name, s.Bot = "newer", "other" }), "field_locked"); len(e.Fields) != 2 {
+	if e := w.refusal(edit(w, func(s *Settings) { s.Name, s.Bot = "newer", "other" }),
+		"field_locked"); len(e.Fields) != 2 {
 		t.Errorf("%+v", e.Fields)
 	}
 	w.must(edit(w, func(s *Settings) { s.Numbers = []engine.PhoneNumber{"+4930123456"} }))

@@ -38,7 +38,8 @@ func TestWithDefaultsFillsWhatIsZero(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if s.MaxAttempts != 3 || s.RingTimeoutSec != 30 || s.CallLimitSec != 900 || s.ResultTimeoutSec != 900 || s.AMD != engine.AMDOff {
+	if s.MaxAttempts != 3 || s.RingTimeoutSec != 30 || s.CallLimitSec != 900 || s.ResultTimeoutSec != 900 ||
+		s.AMD != engine.AMDOff {
 		t.Errorf("%+v", s)
 	}
 	if s.AbandonCapPPM != 0 {
@@ -113,7 +114,8 @@ func TestValidateNamesTheField(t *testing.T) {
 	f("abandon_cap_pct", "out_of_range", func(s *Settings) { s.AbandonCapPPM = -1 })
 	f("max_lines", "out_of_range", func(s *Settings) { s.MaxLines = -1 })
 	f("config_url", "invalid_format", func(s *Settings) { s.ConfigURL = "ftp://x" })
-	for _, hook := range []string{"ftp://x", "https://", "https://u:p@crm.example/may", "https://crm.example/#x", "https://crm.example/" + strings.Repeat("x", 2048)} {
+	for _, hook := range []string{"ftp://x", "https://", "https://u:p@crm.example/may", "https://crm.example/#x",
+		"https://crm.example/" + strings.Repeat("x", 2048)} {
 		f("eligibility_url", "invalid_format", func(s *Settings) { s.EligibilityURL = hook })
 	}
 	f("eligibility_fail", "unknown_value", func(s *Settings) { s.EligibilityFail = "shut" })
@@ -144,7 +146,8 @@ func TestEveryLimitOfTheSettingsIsAcceptedAndNothingBeyond(t *testing.T) {
 		s := goodSettings()
 		change(&s)
 		var e *engine.Error
-		return errors.As(s.Validate(), &e) && slices.ContainsFunc(e.Fields, func(f engine.FieldError) bool { return f.Field == field })
+		return errors.As(s.Validate(), &e) &&
+			slices.ContainsFunc(e.Fields, func(f engine.FieldError) bool { return f.Field == field })
 	}
 	f := func(field string, low, high int, set func(*Settings, int)) {
 		t.Helper()
@@ -197,7 +200,8 @@ func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
 	if want := []int{3, 1800, 30, 900, 900, 30_000}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if d.Recording != RecordingOff || d.RecordingRetentionDays != 30 || !d.StickyExclusion || d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
+	if d.Recording != RecordingOff || d.RecordingRetentionDays != 30 || !d.StickyExclusion ||
+		d.PacingMode != PacingStrict || d.AMD != engine.AMDOff {
 		t.Errorf("%+v", d)
 	}
 }
@@ -234,7 +238,8 @@ func TestACopyHasTheOriginalsNameWithinTheLimit(t *testing.T) {
 func TestACopyHasTheSettingsAndNothingOfTheRuns(t *testing.T) {
 	w := newWorld(t).must(ev(Start), ev(Stop), ev(Restart))
 	c := CopyOf(&w.m.C, "copy", Clone{Name: "other", Who: engine.Who{Name: "ada"}}, m0)
-	want := Campaign{ID: "copy", Settings: w.m.C.Settings, State: Draft, Version: 1, Run: 1, CreatedAt: m0, CreatedBy: engine.Who{Name: "ada"}}
+	want := Campaign{ID: "copy", Settings: w.m.C.Settings, State: Draft, Version: 1, Run: 1, CreatedAt: m0,
+		CreatedBy: engine.Who{Name: "ada"}}
 	want.Settings.Name = "other"
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v", c)

@@ -31,22 +31,31 @@ var table = fsm.New("campaign", States, Kinds, []row{
 		Do:  (*Machine).startFailed,
 		Why: "the Config URL is unreachable or its content invalid; nothing is dialled"},
 	{From: []State{Draft}, On: Start, To: Running, Do: (*Machine).start, Why: "dialling begins"},
-	{From: []State{Draft, Paused}, On: Edit, Guard: "newest version, name and bot as they were once run, nothing of the Config URL", When: mayEdit, Do: (*Machine).edit,
+	{From: []State{Draft, Paused}, On: Edit,
+		Guard: "newest version, name and bot as they were once run, nothing of the Config URL", When: mayEdit,
+		Do:  (*Machine).edit,
 		Why: "settings editable"},
-	{From: []State{Draft}, On: Delete, Guard: "never run", When: neverRun, Do: (*Machine).remove, Why: "campaign and contacts permanently deleted"},
+	{From: []State{Draft}, On: Delete, Guard: "never run", When: neverRun, Do: (*Machine).remove,
+		Why: "campaign and contacts permanently deleted"},
 	{From: []State{Draft}, On: AddRows, Guard: "never run", When: neverRun},
 	{From: []State{Running}, On: AddRows, Do: (*Machine).pump, Why: "new contacts join the live pool"},
-	{From: []State{Running}, On: Pause, To: Paused, Do: (*Machine).pause, Why: "no new calls placed; in-flight calls may finish"},
+	{From: []State{Running}, On: Pause, To: Paused, Do: (*Machine).pause,
+		Why: "no new calls placed; in-flight calls may finish"},
 	{From: []State{Paused}, On: Resume, To: Running, Do: (*Machine).resume},
-	{From: []State{Running, Paused}, On: Stop, To: Completed, Do: (*Machine).stop, Why: "waiting contacts become manually_stopped"},
+	{From: []State{Running, Paused}, On: Stop, To: Completed, Do: (*Machine).stop,
+		Why: "waiting contacts become manually_stopped"},
 	{From: []State{Running, Paused}, On: WindowEnded, To: Completed, Do: (*Machine).windowEnded, Why: "paused ones too"},
 	{From: []State{Running}, On: Exhausted, Guard: "not always-on", When: finite, To: Completed, Do: (*Machine).exhausted},
 	{From: []State{Running}, On: Exhausted, Ignore: true, Why: "always-on never completes by itself"},
-	{From: []State{Running, Paused}, On: Broke, To: Failed, Do: (*Machine).broke, Why: "ringing legs are cancelled, conversations finish"},
+	{From: []State{Running, Paused}, On: Broke, To: Failed, Do: (*Machine).broke,
+		Why: "ringing legs are cancelled, conversations finish"},
 	{From: []State{Draft, Completed, Failed}, On: Broke, Ignore: true},
-	{From: []State{Completed, Failed}, On: Restart, Guard: "drained", When: drained, To: Draft, Do: (*Machine).restart, Why: "dialling does not start"},
-	{From: []State{Draft}, On: CancelRestart, Guard: "prepared restart", When: prepared, To: Completed, Do: (*Machine).cancelRestart, Why: "previous completed run restored"},
-	{From: []State{Draft, Paused, Completed, Failed}, On: Exhausted, Ignore: true, Why: "late news of a run that is not running"},
+	{From: []State{Completed, Failed}, On: Restart, Guard: "drained", When: drained, To: Draft, Do: (*Machine).restart,
+		Why: "dialling does not start"},
+	{From: []State{Draft}, On: CancelRestart, Guard: "prepared restart", When: prepared, To: Completed,
+		Do: (*Machine).cancelRestart, Why: "previous completed run restored"},
+	{From: []State{Draft, Paused, Completed, Failed}, On: Exhausted, Ignore: true,
+		Why: "late news of a run that is not running"},
 	{From: []State{Draft, Completed, Failed}, On: WindowEnded, Ignore: true},
 })
 
@@ -187,7 +196,8 @@ func (m *Machine) restart(ev Event) {
 	c := &m.C
 	t, who := ev.At, ev.Who
 	c.Run++
-	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy, External: c.External, Unreached: ev.Unreached}
+	c.Previous = &Previous{Settings: c.Settings, RestartedAt: c.RestartedAt, RestartedBy: c.RestartedBy,
+		External: c.External, Unreached: ev.Unreached}
 	c.Prepared, c.RestartedAt, c.RestartedBy = true, &t, &who
 	m.emit(ResetContacts{Unreached: ev.Unreached})
 	why := ""

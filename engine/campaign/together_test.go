@@ -51,8 +51,9 @@ func (w *together) do(k campaign.Kind) bool {
 }
 
 func (w *together) policy() contact.Policy {
-	p := contact.Policy{MaxAttempts: 3, ResultTimeout: 15 * time.Minute, Callbacks: true, Redial: redial.Rule{Delay: time.Minute,
-		OnSystem: []engine.Outcome{engine.OutcomeBusy, engine.OutcomeNoAnswer}, OnCustom: []string{"again"}}}
+	p := contact.Policy{MaxAttempts: 3, ResultTimeout: 15 * time.Minute, Callbacks: true,
+		Redial: redial.Rule{Delay: time.Minute,
+			OnSystem: []engine.Outcome{engine.OutcomeBusy, engine.OutcomeNoAnswer}, OnCustom: []string{"again"}}}
 	switch {
 	case w.c.C.CompletionReason == campaign.ReasonManuallyStopped:
 		p.ClosedAs = contact.ManuallyStopped
@@ -135,7 +136,8 @@ func (w *together) leg(kind engine.LegEventKind, code int) {
 		return
 	}
 	w.legSeq++
-	e := engine.LegEvent{Attempt: w.a.A.ID, Leg: w.a.A.Legs[len(w.a.A.Legs)-1].ID, Seq: w.legSeq, At: w.now, Kind: kind, Code: code}
+	e := engine.LegEvent{Attempt: w.a.A.ID, Leg: w.a.A.Legs[len(w.a.A.Legs)-1].ID, Seq: w.legSeq, At: w.now, Kind: kind,
+		Code: code}
 	if kind == engine.LegAnswered {
 		e.Dialog = &engine.DialogState{ToTag: "x"}
 	}
@@ -162,7 +164,8 @@ func (w *together) check() {
 		w.t.Fatal("due while it is called")
 	case w.consumed > 3+w.callbacks:
 		w.t.Fatalf("%d consumed attempts in one run, %d of callbacks", w.consumed, w.callbacks)
-	case w.c.C.State == campaign.Completed && w.a == nil && c.DueAt != nil && !c.State.Processed() && w.policy().ClosedAs != "":
+	case w.c.C.State == campaign.Completed && w.a == nil && c.DueAt != nil && !c.State.Processed() &&
+		w.policy().ClosedAs != "":
 		w.t.Fatalf("the run is over, and its contact is %s and due", c.State)
 	case c.State == contact.Completed && !c.HasResult:
 		w.t.Fatal("completed without a result")
@@ -176,7 +179,8 @@ func TestCampaignContactAndAttemptAgreeWhateverComes(t *testing.T) {
 		w := &together{t: t, now: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
 		due := w.now
 		w.c.C = campaign.Campaign{ID: "c", State: campaign.Draft, Run: 1, Version: 1, CreatedAt: w.now}
-		w.p.C = contact.Contact{ID: "p", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, Version: 1}
+		w.p.C = contact.Contact{ID: "p", Run: 1, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst,
+			Version: 1}
 		steps := []func(){
 			func() { w.do(campaign.Start) }, func() { w.do(campaign.Pause) }, func() { w.do(campaign.Resume) },
 			func() { w.do(campaign.Stop) }, func() { w.do(campaign.WindowEnded) },
@@ -188,18 +192,23 @@ func TestCampaignContactAndAttemptAgreeWhateverComes(t *testing.T) {
 			w.dial, w.dial, w.dial, w.dial,
 			func() { w.leg(engine.LegSent, 0) }, func() { w.leg(engine.LegProvisional, 180) },
 			func() { w.leg(engine.LegAnswered, 200) }, func() { w.leg(engine.LegAnswered, 200) },
-			func() { w.leg(engine.LegRefused, 486) }, func() { w.leg(engine.LegRefused, 404) }, func() { w.leg(engine.LegRefused, 503) },
+			func() { w.leg(engine.LegRefused, 486) }, func() { w.leg(engine.LegRefused, 404) },
+			func() { w.leg(engine.LegRefused, 503) },
 			func() { w.leg(engine.LegClosed, 0) }, func() { w.leg(engine.LegHungUp, 0) },
-			func() { w.drive(attempt.Event{Kind: attempt.SeatGranted}) }, func() { w.drive(attempt.Event{Kind: attempt.SeatGranted}) },
-			func() { w.media(engine.MediaBotConnected) }, func() { w.media(engine.MediaBotConnected) }, func() { w.media(engine.MediaBotClosed) },
+			func() { w.drive(attempt.Event{Kind: attempt.SeatGranted}) },
+			func() { w.drive(attempt.Event{Kind: attempt.SeatGranted}) },
+			func() { w.media(engine.MediaBotConnected) }, func() { w.media(engine.MediaBotConnected) },
+			func() { w.media(engine.MediaBotClosed) },
 			func() { w.media(engine.MediaBotFailed) },
-			func() { w.drive(attempt.Event{Kind: attempt.TrunkGranted, Trunk: "b"}) }, func() { w.drive(attempt.Event{Kind: attempt.TrunkRefused}) },
+			func() { w.drive(attempt.Event{Kind: attempt.TrunkGranted, Trunk: "b"}) },
+			func() { w.drive(attempt.Event{Kind: attempt.TrunkRefused}) },
 			func() { w.drive(attempt.Event{Kind: attempt.OwnerLost}) },
 			func() {
 				w.drive(attempt.Event{Kind: attempt.ResultStored, Result: &attempt.Result{Disposition: "again"}})
 			},
 			func() {
-				w.drive(attempt.Event{Kind: attempt.ResultStored, Result: &attempt.Result{Callback: &attempt.Callback{Requested: true}}})
+				w.drive(attempt.Event{Kind: attempt.ResultStored,
+					Result: &attempt.Result{Callback: &attempt.Callback{Requested: true}}})
 			},
 			func() { _ = w.tell(contact.Event{Kind: contact.ResultTimedOut}) },
 			func() { // an exclusion cancels a ringing call and leaves a conversation alone
@@ -210,7 +219,8 @@ func TestCampaignContactAndAttemptAgreeWhateverComes(t *testing.T) {
 				}
 			},
 			func() { // contacts are added to a run in progress
-				if on := w.c.C.State == campaign.Running || w.c.C.State == campaign.Paused; on && w.tell(contact.Event{Kind: contact.Readmitted}) == nil {
+				if on := w.c.C.State == campaign.Running || w.c.C.State == campaign.Paused; on &&
+					w.tell(contact.Event{Kind: contact.Readmitted}) == nil {
 					w.excluded = false
 				}
 			},

@@ -15,8 +15,9 @@ func TestTransferTargetsAreNumbersTheirBeginningsAndSIPAddresses(t *testing.T) {
 		limit   int
 		want    string
 	}{
-		"off":         {nil, 1, ""},
-		"all kinds":   {[]string{"+4930*", "+493012345", "sip:desk@pbx.example", "sip:*@pbx.example"}, attempt.TransfersCap, ""},
+		"off": {nil, 1, ""},
+		"all kinds": {[]string{"+4930*", "+493012345", "sip:desk@pbx.example", "sip:*@pbx.example"}, attempt.TransfersCap,
+			""},
 		"no target":   {[]string{"+4930*", "desk"}, 1, "transfer_targets[1] invalid_format"},
 		"limit under": {nil, -1, "transfer_limit out_of_range"},
 		"limit over":  {nil, attempt.TransfersCap + 1, "transfer_limit out_of_range"},

@@ -287,7 +287,8 @@ func appendNumber(dst, token []byte, whole bool) ([]byte, error) {
 	}
 	from := len(dst)
 	dst = strconv.AppendFloat(dst, f, format, -1, 64)
-	if n := len(dst); format == 'e' && n-from >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' { // e-07 is written e-7
+	if n := len(dst); format == 'e' && n-from >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' &&
+		dst[n-2] == '0' { // e-07 is written e-7
 		dst[n-2] = dst[n-1]
 		dst = dst[:n-1]
 	}

@@ -30,7 +30,8 @@ func TestJSONHasOneForm(t *testing.T) {
 	f(`{"aa": 1, "b": 2, "a": 3}`, `{"a":3,"aa":1,"b":2}`)
 	// The example of RFC 8785, section 3.2.3: keys go by UTF-16 code units.
 	f(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`,
-		"{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\u0080\":\"Control\",\"ö\":\"Latin Small Letter O With Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\ufb33\":\"Hebrew Letter Dalet With Dagesh\"}")
+		"{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\u0080\":\"Control\",\"ö\":\"Latin Small Letter O With "+
+			"Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\ufb33\":\"Hebrew Letter Dalet With Dagesh\"}")
 	f(`"\u003ca\u0026b\u003e \u2028 \/ \b\f\n\r\t\u000b \" \\"`, "\"<a&b> \u2028 / \\b\\f\\n\\r\\t\\u000b \\\" \\\\\"")
 	f(`-0`, `0`)
 	f(`-12`, `-12`)
@@ -50,8 +51,10 @@ func TestWhatIsNotJSONHasNoForm(t *testing.T) {
 			t.Errorf("%q became %s", in, got)
 		}
 	}
-	for _, in := range []string{``, ` `, `{`, `[`, `[1`, `[1,`, `[,]`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `1 2`, `01`, `1-2`, `--1`, `+1`, `.5`, `1.`,
-		`1e`, `1e999`, `tru`, `"a`, `"\`, `"\x"`, "\"\n\"", "\"\xff\"", `{"a":1,"a":2}`, `{"b":1,"a":1,"b":2}`, strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
+	for _, in := range []string{``, ` `, `{`, `[`, `[1`, `[1,`, `[,]`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`,
+		`{a:1}`, `1 2`, `01`, `1-2`, `--1`, `+1`, `.5`, `1.`,
+		`1e`, `1e999`, `tru`, `"a`, `"\`, `"\x"`, "\"\n\"", "\"\xff\"", `{"a":1,"a":2}`, `{"b":1,"a":1,"b":2}`,
+		strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
 		f(in)
 	}
 }
@@ -98,8 +101,9 @@ func TestTheFormDoesNotDependOnTheWriting(t *testing.T) {
 }
 
 func TestTheTextOfAnEventIsCanonicalJSON(t *testing.T) {
-	r := chain.Record{Campaign: "cmp_1", Run: 2, Seq: 77, At: time.Date(2026, 11, 21, 9, 8, 7, 123456789, time.FixedZone("", 3600)),
-		Type: "attempt.ended", Version: 1, Contact: "0123456789abcdef0123456789abcdef", Leg: 1, Data: []byte(`{"pass": 1, "cause": "no_seat"}`)}
+	r := chain.Record{Campaign: "cmp_1", Run: 2, Seq: 77, At: time.Date(2026, 11, 21, 9, 8, 7, 123456789,
+		time.FixedZone("", 3600)), Type: "attempt.ended", Version: 1, Contact: "0123456789abcdef0123456789abcdef", Leg: 1,
+		Data: []byte(`{"pass": 1, "cause": "no_seat"}`)}
 	text, err := r.AppendText(nil)
 	const want = `{"activity":false,"at":"2026-11-21T08:08:07.123456Z","attempt_id":"","campaign_id":"cmp_1",` +
 		`"contact_id":"0123456789abcdef0123456789abcdef","data":{"cause":"no_seat","pass":1},"leg":1,"run":2,"seq":77,"type":"attempt.ended","version":1}`

@@ -37,7 +37,8 @@ func TestACallbackIsRequestedThenPendingThenCompleted(t *testing.T) {
 	w := newWorld(t).reserve().must(Event{Kind: Reached})
 	at := w.after(time.Hour)
 	w.must(w.result(1, "later", wish(at))).callback(CallbackRequested)
-	w.wait(time.Minute).must(w.ended(done, withResult("later"), wish(at))).callback(CallbackPending).dueAt(*at, DueCallback)
+	w.wait(time.Minute).must(w.ended(done, withResult("later"), wish(at))).callback(CallbackPending).dueAt(*at,
+		DueCallback)
 	w.dial(noAnswer).callback(CallbackCompleted).is(Waiting, "")
 }
 
@@ -103,7 +104,8 @@ func TestACallbackIsCancelled(t *testing.T) {
 	w := newWorld(t).reserve().wait(time.Minute)
 	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon)))).callback(CallbackPending)
 	w = newWorld(t).reserve()
-	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon+time.Second)))).callback(CallbackCancelled).is(Completed, "")
+	w.must(w.ended(done, withResult("later"), wish(w.after(CallbackHorizon+time.Second)))).callback(CallbackCancelled).is(
+		Completed, "")
 	// A single-day window closes first.
 	w = newWorld(t, func(p *Policy) { p.Clip = untilSix }).dial(done, withResult("later"), wish(t0p(9*time.Hour)))
 	w.callback(CallbackCancelled).is(Completed, "")

@@ -348,7 +348,8 @@ func (m *Machine) redialsResult(p *Policy, a *Attempt) bool {
 // redialOf is what the rule needs to know about an attempt. Rows from before LongestTalk was stored
 // have only the last conversation.
 func (m *Machine) redialOf(a *Attempt) redial.Attempt {
-	return redial.Attempt{DoNotCall: a.DoNotCall, Connected: a.Connected, Talk: a.Talk, Longest: max(m.C.LongestTalk, m.C.LastTalk)}
+	return redial.Attempt{DoNotCall: a.DoNotCall, Connected: a.Connected, Talk: a.Talk,
+		Longest: max(m.C.LongestTalk, m.C.LastTalk)}
 }
 
 func closedFate(s State) fate {

@@ -26,7 +26,8 @@ func moves() []move {
 		return move{"attempted " + name, Attempted, func(w *world) Event { return w.ended(o, edit...) }}
 	}
 	result := func(name, disposition string, back int, edit ...func(*Attempt)) move {
-		return move{"result_stored " + name, ResultStored, func(w *world) Event { return w.result(w.n-back, disposition, edit...) }}
+		return move{"result_stored " + name, ResultStored,
+			func(w *world) Event { return w.result(w.n-back, disposition, edit...) }}
 	}
 	inAnHour := func(a *Attempt) { t := t0.Add(time.Hour); a.Callback = &CallbackWish{At: &t} }
 	return []move{
@@ -55,16 +56,21 @@ func moves() []move {
 		result("of a call without conversation", "x", 0, func(a *Attempt) { a.Connected = false }),
 		result("of the attempt before, callback", "later", 1, inAnHour),
 		plain(ResultTimedOut),
-		{"result_timed_out late", ResultTimedOut, func(w *world) Event { return Event{Kind: ResultTimedOut, At: w.now.Add(time.Hour)} }},
+		{"result_timed_out late", ResultTimedOut,
+			func(w *world) Event { return Event{Kind: ResultTimedOut, At: w.now.Add(time.Hour)} }},
 		plain(ExcludedBy),
-		{"excluded_by in call", ExcludedBy, func(*world) Event { return Event{Kind: ExcludedBy, InCall: true, Reason: "asked"} }},
+		{"excluded_by in call", ExcludedBy,
+			func(*world) Event { return Event{Kind: ExcludedBy, InCall: true, Reason: "asked"} }},
 		plain(Readmitted), plain(Suppressed), plain(Triggered), plain(WindowEnded), plain(RunStopped),
 		{"run_reset", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1} }},
-		{"run_reset for the unreached", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1, Unreached: true} }},
+		{"run_reset for the unreached", RunReset,
+			func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1, Unreached: true} }},
 		plain(CallbackDropped), plain(Deferred), plain(Retuned),
 		plain(Hastened),
-		{"callback_set in an hour", CallbackSet, func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(time.Hour)} }},
-		{"callback_set long ago", CallbackSet, func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(-time.Hour)} }},
+		{"callback_set in an hour", CallbackSet,
+			func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(time.Hour)} }},
+		{"callback_set long ago", CallbackSet,
+			func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(-time.Hour)} }},
 	}
 }
 
@@ -91,8 +97,10 @@ func explore(t *testing.T, edit func(*Policy), visit func(situation string, mv m
 func closedAs(s State) func(*Policy) { return func(p *Policy) { p.ClosedAs = s } }
 
 func TestEveryStateAndEventPairDoesWhatTheGoldenFileSays(t *testing.T) {
-	whatHappens(t, "contact", "What a contact (two attempts at most) does with every event in every situation it can be in.", func(*Policy) {})
-	whatHappens(t, "contact_short", "The same where conversations of a minute are short (Redial Only Under).", under(2*time.Minute))
+	whatHappens(t, "contact", "What a contact (two attempts at most) does with every event in every situation it can "+
+		"be in.", func(*Policy) {})
+	whatHappens(t, "contact_short", "The same where conversations of a minute are short (Redial Only Under).",
+		under(2*time.Minute))
 }
 
 func whatHappens(t *testing.T, file, title string, policy func(*Policy)) {
@@ -171,7 +179,8 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	inAnHour := func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t.Add(time.Hour), true } }
 	fewer := func(p *Policy) { p.MaxAttempts = 1 }
 	never := func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t, false } }
-	for _, policy := range []func(*Policy){func(*Policy) {}, listAll, closedAs(ManuallyStopped), closedAs(WindowClosed), inAnHour, never, fewer} {
+	for _, policy := range []func(*Policy){func(*Policy) {}, listAll, closedAs(ManuallyStopped), closedAs(WindowClosed),
+		inAnHour, never, fewer} {
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { policy(p) }))
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { listAll(p); policy(p) }))
 		explore(t, under(2*time.Minute), visit(policy))

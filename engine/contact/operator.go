@@ -39,7 +39,8 @@ var errNoWindow = engine.Conflict("outside_window", "its calling window does not
 func (m *Machine) promiseRefusal(ev Event) error {
 	p := &ev.Policy
 	wrong := func(code, message string) error {
-		return engine.Invalid("validation_failed", "The time of the call cannot be promised.", engine.FieldError{Field: "at", Code: code, Message: message})
+		return engine.Invalid("validation_failed", "The time of the call cannot be promised.",
+			engine.FieldError{Field: "at", Code: code, Message: message})
 	}
 	switch {
 	case !p.Callbacks:

@@ -30,7 +30,8 @@ func TestAnOperatorHasAWaitingContactDialledNext(t *testing.T) {
 		t.Errorf("%d attempts, want both", w.m.C.Used)
 	}
 	// Its callback comes now, and is completed by it.
-	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(Event{Kind: Hastened}).callback(CallbackPending).dueAt(newWorld(t).dial(done).now, DueCallback)
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(Event{Kind: Hastened}).callback(
+		CallbackPending).dueAt(newWorld(t).dial(done).now, DueCallback)
 	w.dial(noAnswer).callback(CallbackCompleted)
 	// It no longer waits for the same thing.
 	w = newWorld(t).reserve()
@@ -38,7 +39,8 @@ func TestAnOperatorHasAWaitingContactDialledNext(t *testing.T) {
 	w.must(Event{Kind: Hastened}).is(Pending, "").dueAt(w.now, DueTrigger)
 	// Outside its window it is dialled when the window opens.
 	opens := t0.Add(20 * time.Hour)
-	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(Event{Kind: Hastened}).dueAt(opens, DueTrigger)
+	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(
+		Event{Kind: Hastened}).dueAt(opens, DueTrigger)
 }
 
 func TestAnOperatorReopensAFinalContact(t *testing.T) {
@@ -64,7 +66,8 @@ func TestAnOperatorPromisesACallAtATime(t *testing.T) {
 	newWorld(t).must(set).is(Pending, "").callback(CallbackPending).dueAt(at, DueCallback)
 	newWorld(t).dial(noAnswer, rang).must(set).is(Waiting, "").dueAt(at, DueCallback)
 	// The newest wins.
-	newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(set).callback(CallbackPending).dueAt(at, DueCallback)
+	newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).must(set).callback(CallbackPending).dueAt(at,
+		DueCallback)
 	// The awaited result still comes, and does not cancel the callback.
 	w := newWorld(t).dial(talk, talked(time.Minute)).must(set).dueAt(at, DueCallback)
 	w.must(w.result(1, "sold")).callback(CallbackPending).dueAt(at, DueCallback)
@@ -75,7 +78,8 @@ func TestAnOperatorPromisesACallAtATime(t *testing.T) {
 	}
 	// Clipped into the window.
 	opens := t0.Add(20 * time.Hour)
-	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(set).dueAt(opens, DueCallback)
+	newWorld(t, func(p *Policy) { p.Clip = func(time.Time) (time.Time, bool) { return opens, true } }).must(set).dueAt(
+		opens, DueCallback)
 	// A form with minute precision.
 	w = newWorld(t)
 	w.must(Event{Kind: CallbackSet, Until: t0.Add(-30 * time.Second)}).dueAt(t0, DueCallback)
@@ -102,6 +106,7 @@ func TestWhatAnOperatorIsRefused(t *testing.T) {
 	w.refused(Event{Kind: CallbackSet, Until: t0.Add(CallbackHorizon + time.Minute)}, "validation_failed")
 	w.refused(Event{Kind: CallbackSet}, "validation_failed")
 	// The attempt beyond Max Attempts was used, and its result is awaited.
-	over := newWorld(t, func(p *Policy) { p.MaxAttempts = 1 }).dial(done, withResult("later"), wish(t0p(time.Hour))).dial(talk, talked(time.Minute))
+	over := newWorld(t, func(p *Policy) { p.MaxAttempts = 1 }).dial(done, withResult("later"),
+		wish(t0p(time.Hour))).dial(talk, talked(time.Minute))
 	over.refused(set(over), ReasonExhausted)
 }

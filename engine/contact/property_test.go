@@ -21,7 +21,8 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 			p.Clip = untilSix
 		}
 		if d.Pick(2) == 0 {
-			p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeConnectedNoResult, engine.OutcomeThrottled, engine.OutcomeMachine)
+			p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeConnectedNoResult, engine.OutcomeThrottled,
+				engine.OutcomeMachine)
 		}
 		if d.Pick(3) == 0 {
 			p.Redial.StopAfter = 30 * time.Second
@@ -41,7 +42,8 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 			continue
 		}
 		mv := all[d.Pick(len(all))]
-		if mv.kind == RunReset || mv.kind == Readmitted || mv.kind == Triggered || mv.kind == Hastened || mv.kind == CallbackSet {
+		if mv.kind == RunReset || mv.kind == Readmitted || mv.kind == Triggered || mv.kind == Hastened ||
+			mv.kind == CallbackSet {
 			if d.Pick(4) > 0 {
 				continue // rare, so that contacts reach an end
 			}

@@ -70,7 +70,8 @@ func (w *world) apply(ev Event) error {
 	err := w.m.Apply(ev)
 	note := string(ev.Kind)
 	if a := ev.Attempt; a != nil {
-		note += fmt.Sprintf(" %s %s consumed %v connected %v result %v", a.ID, a.Outcome, a.Consumed, a.Connected, a.HasResult)
+		note += fmt.Sprintf(" %s %s consumed %v connected %v result %v", a.ID, a.Outcome, a.Consumed, a.Connected,
+			a.HasResult)
 	}
 	w.log = append(w.log, fmt.Sprintf("%s %s → %s", ev.At.Sub(t0), note, w.situation()))
 	if err != nil {
@@ -112,7 +113,8 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("%s, and nothing will ever happen to it", c.State)
 	case c.Callback == CallbackPending && c.CallbackAt == nil:
 		w.fail("a callback without a time")
-	case c.Callback == CallbackPending && c.Attempt == "" && (c.DueAt == nil || c.DueClass != DueCallback || !c.DueAt.Equal(*c.CallbackAt)) && c.Unconsumed == 0 && c.Reason != engine.CodeCalleeCap:
+	case c.Callback == CallbackPending && c.Attempt == "" && (c.DueAt == nil || c.DueClass != DueCallback ||
+		!c.DueAt.Equal(*c.CallbackAt)) && c.Unconsumed == 0 && c.Reason != engine.CodeCalleeCap:
 		w.fail("a pending callback that is not due")
 	case c.State == Failed && c.Reason == "":
 		w.fail("failed without a reason")

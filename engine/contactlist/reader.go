@@ -125,7 +125,8 @@ func (r *Reader) broken(err error) (Row, error) {
 	case !errors.As(err, &parse):
 		return Row{}, err
 	case parse.StartLine != parse.Line:
-		return Row{}, engine.Invalid("malformed_csv", "The record that begins in line "+strconv.Itoa(r.before+parse.StartLine)+
+		return Row{}, engine.Invalid("malformed_csv", "The record that begins in line "+
+			strconv.Itoa(r.before+parse.StartLine)+
 			" is broken in line "+strconv.Itoa(r.before+parse.Line)+"; is a quotation mark not closed?")
 	}
 	r.last = r.before + parse.StartLine
@@ -188,13 +189,15 @@ func (r *Reader) variables(row Row, fields []string) Row {
 			return refuse(row, VariablesInvalid, "the cell of "+name+" contains the character U+0000, which cannot be kept")
 		}
 		if name == engine.IdentityVariable && !engine.ValidIdentity(v) {
-			return refuse(row, VariablesInvalid, "the cell of "+name+" is no Identity header: one line of at most "+strconv.Itoa(engine.IdentityCap)+" bytes")
+			return refuse(row, VariablesInvalid, "the cell of "+name+" is no Identity header: one line of at most "+
+				strconv.Itoa(engine.IdentityCap)+" bytes")
 		}
 		total += len(name) + len(v)
 		vars[name] = v
 	}
 	if total > contact.VariablesCap {
-		return refuse(row, VariablesInvalid, "the variables have more than "+strconv.Itoa(contact.VariablesCap>>10)+" KiB in all")
+		return refuse(row, VariablesInvalid, "the variables have more than "+strconv.Itoa(contact.VariablesCap>>10)+
+			" KiB in all")
 	}
 	row.Variables = vars
 	return row
@@ -249,7 +252,8 @@ func (r *Reader) header() error {
 		r.before++
 		line = got
 		if len(bytes.TrimSpace(line)) == 0 && errors.Is(err, io.EOF) {
-			return engine.Invalid("empty_file", "The file is empty; its first line names the columns, among them "+PhoneColumn+".")
+			return engine.Invalid("empty_file", "The file is empty; its first line names the columns, among them "+PhoneColumn+
+				".")
 		}
 	}
 	if !utf8.Valid(line) {
@@ -277,7 +281,8 @@ func (r *Reader) firstLine() ([]byte, error) {
 		part, err := r.in.ReadSlice('\n')
 		line = append(line, part...)
 		if len(line) > RecordCap || errors.Is(err, errRecordTooLong) {
-			return nil, engine.Invalid("record_too_long", "The first line has more than "+strconv.Itoa(RecordCap>>10)+" KiB; is this a CSV file?")
+			return nil, engine.Invalid("record_too_long", "The first line has more than "+strconv.Itoa(RecordCap>>10)+
+				" KiB; is this a CSV file?")
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -348,7 +353,8 @@ func (r *Reader) columns(cells []string) error {
 		case name == "":
 			return engine.Invalid("empty_column", "Column "+strconv.Itoa(i+1)+" has no name.")
 		case strings.IndexByte(name, 0) >= 0:
-			return engine.Invalid("column_name_invalid", "The name of column "+strconv.Itoa(i+1)+" contains the character U+0000.")
+			return engine.Invalid("column_name_invalid", "The name of column "+strconv.Itoa(i+1)+
+				" contains the character U+0000.")
 		case len(name) > contact.VariableNameCap:
 			return engine.Invalid("column_name_too_long", "The name of column "+strconv.Itoa(i+1)+" has more than "+
 				strconv.Itoa(contact.VariableNameCap)+" bytes.")
@@ -362,13 +368,15 @@ func (r *Reader) columns(cells []string) error {
 	}
 	r.vars = len(seen) - 1 // behind the number
 	if used < len(r.mapped) {
-		return engine.Invalid("missing_column", "The first line has no column "+r.unmapped(cells)+", which the mapping names.")
+		return engine.Invalid("missing_column", "The first line has no column "+r.unmapped(cells)+
+			", which the mapping names.")
 	}
 	switch {
 	case r.phone < 0:
 		return engine.Invalid("missing_column", "The first line has no column "+PhoneColumn+".")
 	case r.vars > contact.VariableCountCap:
-		return engine.Invalid("too_many_columns", "A contact has at most "+strconv.Itoa(contact.VariableCountCap)+" variables; leave columns out.")
+		return engine.Invalid("too_many_columns", "A contact has at most "+strconv.Itoa(contact.VariableCountCap)+
+			" variables; leave columns out.")
 	}
 	return nil
 }
@@ -378,7 +386,8 @@ func (r *Reader) columns(cells []string) error {
 func (r *Reader) unmapped(cells []string) string {
 	missing := ""
 	for name := range r.mapped {
-		if !slices.ContainsFunc(cells, func(c string) bool { return strings.TrimSpace(c) == name }) && (missing == "" || name < missing) {
+		if !slices.ContainsFunc(cells, func(c string) bool { return strings.TrimSpace(c) == name }) &&
+			(missing == "" || name < missing) {
 			missing = name
 		}
 	}

@@ -52,7 +52,8 @@ func TestRowsOfAFileBecomeContacts(t *testing.T) {
 	f := func(name, file string, want ...Row) {
 		t.Helper()
 		// However the bytes arrive.
-		for _, in := range []io.Reader{strings.NewReader(file), iotest.OneByteReader(strings.NewReader(file)), iotest.DataErrReader(strings.NewReader(file))} {
+		for _, in := range []io.Reader{strings.NewReader(file), iotest.OneByteReader(strings.NewReader(file)),
+			iotest.DataErrReader(strings.NewReader(file))} {
 			rows, err := all(in)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -70,13 +71,16 @@ func TestRowsOfAFileBecomeContacts(t *testing.T) {
 	f("the column in any case and with spaces", "name , Phone_NUMBER \nAda, "+ada+" \n", good(2, ada, "name", "Ada"))
 	f("byte order mark", "\uFEFFphone_number\n"+ada+"\n", good(2, ada))
 	f("windows line ends", "phone_number,name\r\n"+ada+",Ada\r\n", good(2, ada, "name", "Ada"))
-	f("semicolons, with commas in the cells", "phone_number;name\n"+ada+";Ada, Countess\n", good(2, ada, "name", "Ada, Countess"))
+	f("semicolons, with commas in the cells", "phone_number;name\n"+ada+";Ada, Countess\n",
+		good(2, ada, "name", "Ada, Countess"))
 	f("tabs", "phone_number\tname\n"+ada+"\tAda\n", good(2, ada, "name", "Ada"))
 	f("a delimiter in quotation marks does not count", "\"a;b;c\",phone_number\nx,"+ada+"\n", good(2, ada, "a;b;c", "x"))
-	f("empty lines are none", "\n\nphone_number,name\n\n"+ada+",Ada\n\n , \n"+grace+",Grace\n\n", good(5, ada, "name", "Ada"), good(8, grace, "name", "Grace"))
+	f("empty lines are none", "\n\nphone_number,name\n\n"+ada+",Ada\n\n , \n"+grace+",Grace\n\n",
+		good(5, ada, "name", "Ada"), good(8, grace, "name", "Grace"))
 	f("quoted cells, with newlines", "phone_number,note\n"+ada+",\"says \"\"hi\"\"\nand leaves\"\n"+grace+",x\n",
 		good(2, ada, "note", "says \"hi\"\nand leaves"), good(4, grace, "note", "x"))
-	f("cells are kept as they are, missing ones are empty", "phone_number,a,b\n"+ada+", x ,\n"+grace+"\n", good(2, ada, "a", " x ", "b", ""), good(3, grace, "a", "", "b", ""))
+	f("cells are kept as they are, missing ones are empty", "phone_number,a,b\n"+ada+", x ,\n"+grace+"\n",
+		good(2, ada, "a", " x ", "b", ""), good(3, grace, "a", "", "b", ""))
 	f("columns without a name at the end hold nothing", "phone_number,a,,\n"+ada+",x,,\n", good(2, ada, "a", "x"))
 	f("numbers with separators", "phone_number\n+49 151 12345678\n0049-151/12345678\n",
 		Row{Line: 2, Number: ada, Given: "+49 151 12345678"}, Row{Line: 3, Number: ada, Given: "0049-151/12345678"})
@@ -223,8 +227,10 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{
-		"", "phone_number\n" + ada + "\n", "\uFEFFphone_number;name\r\n" + ada + ";Ada\r\n", "phone_number\tx\n" + ada + "\t\"a\nb\"\n",
-		"phone_number,name\n" + ada + ",\"Ada\n", "a,b\n", "phone_number,,\n,,\n" + ada + ",,\n", "\"phone_number\",\"a\"\"b\"\n+49 151 1,2\n", "phone_number\n\x00\n\xff\n",
+		"", "phone_number\n" + ada + "\n", "\uFEFFphone_number;name\r\n" + ada + ";Ada\r\n", "phone_number\tx\n" + ada +
+			"\t\"a\nb\"\n",
+		"phone_number,name\n" + ada + ",\"Ada\n", "a,b\n", "phone_number,,\n,,\n" + ada + ",,\n",
+		"\"phone_number\",\"a\"\"b\"\n+49 151 1,2\n", "phone_number\n\x00\n\xff\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -307,7 +313,8 @@ func TestTheLimitsOfAFile(t *testing.T) {
 
 func TestARowThatEndsBeforeTheColumnOfTheNumbersHasNoNumber(t *testing.T) {
 	rows, err := all(strings.NewReader("name,phone_number\nAda\n"))
-	if err != nil || len(rows) != 1 || rows[0].Reason != "invalid_number" || rows[0].Message != "the row has no number" || rows[0].Given != "" {
+	if err != nil || len(rows) != 1 || rows[0].Reason != "invalid_number" || rows[0].Message != "the row has no number" ||
+		rows[0].Given != "" {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }
@@ -349,10 +356,13 @@ func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 		mapping map[string]string
 		want    Row
 	}{
-		"renamed":      {map[string]string{"Mobile no": "phone_number", "First name": "first_name"}, good(2, ada, "first_name", "Ada", "notes", "secret")},
-		"left out":     {map[string]string{"Mobile no": "Phone_Number", "notes": "", "First name": ""}, good(2, ada)},
-		"exchanged":    {map[string]string{"Mobile no": "phone_number", "First name": "notes", "notes": "First name"}, good(2, ada, "notes", "Ada", "First name", "secret")},
-		"same as ever": {map[string]string{"Mobile no": "phone_number", "notes": "notes"}, good(2, ada, "First name", "Ada", "notes", "secret")},
+		"renamed": {map[string]string{"Mobile no": "phone_number", "First name": "first_name"},
+			good(2, ada, "first_name", "Ada", "notes", "secret")},
+		"left out": {map[string]string{"Mobile no": "Phone_Number", "notes": "", "First name": ""}, good(2, ada)},
+		"exchanged": {map[string]string{"Mobile no": "phone_number", "First name": "notes", "notes": "First name"},
+			good(2, ada, "notes", "Ada", "First name", "secret")},
+		"same as ever": {map[string]string{"Mobile no": "phone_number", "notes": "notes"},
+			good(2, ada, "First name", "Ada", "notes", "secret")},
 	} {
 		if rows, err := mapped(file, x.mapping); err != nil || len(rows) != 1 || !reflect.DeepEqual(rows[0], x.want) {
 			t.Errorf("%s: %+v, %v", name, rows, err)
@@ -365,13 +375,15 @@ func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 		"no number":         {map[string]string{"notes": ""}, "missing_column"},
 		"a column too many": {map[string]string{"Mobile no": "phone_number", "b": "x", "a": "y"}, "missing_column"},
 		"two alike":         {map[string]string{"Mobile no": "phone_number", "notes": "First name"}, "duplicate_column"},
-		"too long":          {map[string]string{"Mobile no": "phone_number", "notes": strings.Repeat("x", 65)}, "column_name_too_long"},
+		"too long": {map[string]string{"Mobile no": "phone_number", "notes": strings.Repeat("x", 65)},
+			"column_name_too_long"},
 	} {
 		if _, err := mapped(file, x.mapping); engine.ErrorCode(err) != x.code {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := mapped(file, map[string]string{"Mobile no": "phone_number", "b": "x", "a": "y"}); !strings.Contains(engine.ErrorDetail(err), "no column a,") {
+	if _, err := mapped(file, map[string]string{"Mobile no": "phone_number", "b": "x",
+		"a": "y"}); !strings.Contains(engine.ErrorDetail(err), "no column a,") {
 		t.Errorf("%v", err)
 	}
 	// Columns that are left out do not count.
@@ -379,7 +391,8 @@ func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 	for i := range contact.VariableCountCap {
 		many += fmt.Sprintf(",v%d", i)
 	}
-	if rows, err := mapped(many+"\n"+ada+"\n", map[string]string{"x": ""}); err != nil || len(rows) != 1 || len(rows[0].Variables) != contact.VariableCountCap {
+	if rows, err := mapped(many+"\n"+ada+"\n", map[string]string{"x": ""}); err != nil || len(rows) != 1 ||
+		len(rows[0].Variables) != contact.VariableCountCap {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }

@@ -58,7 +58,8 @@ func Check(countries []string) error {
 	for _, c := range countries {
 		c = strings.ToUpper(strings.TrimSpace(c))
 		if c != "" && c != global && !number.SupportedRegion(c) {
-			return engine.Invalid("unknown_country", "allowed countries are ISO 3166 codes such as DE, or 001 for numbers of no country; "+c+" is none")
+			return engine.Invalid("unknown_country",
+				"allowed countries are ISO 3166 codes such as DE, or 001 for numbers of no country; "+c+" is none")
 		}
 	}
 	return nil

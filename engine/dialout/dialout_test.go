@@ -42,7 +42,8 @@ func (d *admission) give(event any) []Effect {
 }
 
 func place(id string) *Place {
-	return &Place{Command: campaign.Dialout{Bot: "bot", To: "+4915112345678"}, Request: engine.Request("who-" + id), Attempt: engine.AttemptID(id)}
+	return &Place{Command: campaign.Dialout{Bot: "bot", To: "+4915112345678"}, Request: engine.Request("who-" + id),
+		Attempt: engine.AttemptID(id)}
 }
 
 func one[E Effect](d *admission) (e E) {
@@ -93,7 +94,8 @@ func TestWhatADialoutIsRefusedFor(t *testing.T) {
 		}
 	}
 	away := engine.Unavailable("database_unavailable", "away", time.Second)
-	f("an unknown bot, once it was looked up", "bot_not_found", func(p *Place) { p.Command.Bot, p.LookedUp = "none", true }, nil)
+	f("an unknown bot, once it was looked up", "bot_not_found",
+		func(p *Place) { p.Command.Bot, p.LookedUp = "none", true }, nil)
 	f("an inactive bot", "bot_inactive", func(p *Place) { p.Command.Bot = "off" }, away)
 	f("a process that places no call", "database_unavailable", func(*Place) {}, away)
 	f("a deadline that has passed", "deadline_passed", func(p *Place) { p.Command.Deadline = t0 }, nil)
@@ -128,7 +130,8 @@ func TestADialoutGathersSeatTrunkAndNumberInThisOrder(t *testing.T) {
 	}
 	d.give(&NumberLeased{Attempt: "a", Number: "+4930111111", UseBy: engine.BootTime(time.Hour + time.Millisecond)})
 	e := one[Begin](d)
-	if b := e.Place; b.Attempt != "a" || b.Request != "who-a" || b.Trunk != "trunk" || b.From != "+4930111111" || b.Validity.From != 7 ||
+	if b := e.Place; b.Attempt != "a" || b.Request != "who-a" || b.Trunk != "trunk" || b.From != "+4930111111" ||
+		b.Validity.From != 7 ||
 		b.Validity.By != engine.BootTime(time.Hour+time.Millisecond) || e.Bot.ID != "bot" {
 		t.Fatalf("%+v", b)
 	}
@@ -167,7 +170,8 @@ func TestWhoWaitsForASeatIsToldWhyThereIsNone(t *testing.T) {
 	}
 	f("none is free", "no_capacity", fleet.Allotted{})
 	f("the bot takes no calls", "bot_unavailable", fleet.Allotted{Outage: &fleet.Outage{Reason: "refused"}})
-	f("it takes none, and the seats stay", "bot_unavailable", fleet.Allotted{Seats: 1, Outage: &fleet.Outage{Reason: "refused"}})
+	f("it takes none, and the seats stay", "bot_unavailable",
+		fleet.Allotted{Seats: 1, Outage: &fleet.Outage{Reason: "refused"}})
 	f("nobody knows", "keeper_away", fleet.Allotted{Away: true})
 	f("others give theirs back", "", fleet.Allotted{Target: 1})
 	f("an answer to an earlier demand says nothing", "", fleet.Allotted{N: 9})
@@ -195,7 +199,8 @@ func TestWhatWasGrantedGoesBackWithADialoutThatFails(t *testing.T) {
 		return d
 	}
 	d := seated()
-	d.give(&call.TrunkReserved{Attempt: "a", Constraint: engine.ConstraintTrunkCPS, RetryAt: t0.Add(300 * time.Millisecond)})
+	d.give(&call.TrunkReserved{Attempt: "a", Constraint: engine.ConstraintTrunkCPS,
+		RetryAt: t0.Add(300 * time.Millisecond)})
 	if e := one[ReserveTrunk](d); e.After != 300*time.Millisecond {
 		t.Fatalf("a token that is near is worth the wait: %+v", e)
 	}

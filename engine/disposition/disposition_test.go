@@ -33,7 +33,8 @@ func TestEveryCodeAndCauseHasAnOutcome(t *testing.T) {
 	for _, code := range []int{-1, 0, 100, 180, 200, 299, 700, 1 << 40} {
 		for _, cause := range []int{-1, 0, 17, 128, 1 << 40} {
 			for _, by := range []CancelBy{CancelNone, CancelRingTimeout, CancelStop, CancelExclude, "?"} {
-				for _, ns := range []engine.NotSentReason{"", engine.NotSentExpired, engine.NotSentCancelled, engine.NotSentNoRoute, engine.NotSentTrunk, "?"} {
+				for _, ns := range []engine.NotSentReason{"", engine.NotSentExpired, engine.NotSentCancelled, engine.NotSentNoRoute,
+					engine.NotSentTrunk, "?"} {
 					check(Input{Code: code, Q850: cause, CancelledBy: by, NotSent: ns, RetryAfter: -time.Second})
 					check(Input{Silent: true, CancelledBy: by, NotSent: ns, AfterRinging: code == 180})
 				}
@@ -150,10 +151,12 @@ func TestEndsWithoutAPlainFinalResponse(t *testing.T) {
 	f(Input{Code: 486, CancelledBy: CancelRingTimeout}, busy) // crossed our CANCEL
 	f(Input{Code: 487, CancelledBy: CancelStop}, ends{engine.OutcomeCancelled, true, RetryNo, false})
 	f(Input{Code: 487, CancelledBy: CancelExclude}, ends{engine.OutcomeExcluded, true, RetryNo, false})
-	f(Input{NotSent: engine.NotSentCancelled, CancelledBy: CancelExclude}, ends{engine.OutcomeExcluded, false, RetryNo, false})
+	f(Input{NotSent: engine.NotSentCancelled, CancelledBy: CancelExclude},
+		ends{engine.OutcomeExcluded, false, RetryNo, false})
 	f(Input{NotSent: engine.NotSentCancelled}, ends{engine.OutcomeCancelled, false, RetryNo, false})
 	f(Input{NotSent: engine.NotSentNoRoute}, sendFailed)
-	if r := Classify(Input{NotSent: engine.NotSentMedia}); r.NextTrunk || r.TrunkBad || r.Consumes || r.Fault != FaultUs || r.Outcome != engine.OutcomeMediaError {
+	if r := Classify(Input{NotSent: engine.NotSentMedia}); r.NextTrunk || r.TrunkBad || r.Consumes || r.Fault != FaultUs ||
+		r.Outcome != engine.OutcomeMediaError {
 		t.Errorf("no media path of ours: %+v", r)
 	}
 	f(Input{NotSent: engine.NotSentTrunk}, sendFailed)
@@ -174,7 +177,8 @@ func TestAdviceToTheOwnersOfTrunksAndNumbers(t *testing.T) {
 	f := func(in Input, want advice) {
 		t.Helper()
 		r := Classify(in)
-		got := advice{r.Fault, r.Strike, r.NumberAlarm, r.TrunkBad, r.TrunkDoubt, r.Throttle, r.SuggestExclusion, r.Redirect, r.BackOff}
+		got := advice{r.Fault, r.Strike, r.NumberAlarm, r.TrunkBad, r.TrunkDoubt, r.Throttle, r.SuggestExclusion, r.Redirect,
+			r.BackOff}
 		if got != want {
 			t.Errorf("%+v: got %+v, want %+v", in, got, want)
 		}
@@ -214,7 +218,8 @@ func TestRetryAfterIsHonouredOnFiveCodes(t *testing.T) {
 				person, trunk = trunk, person
 			}
 			if got := Classify(in); got.MinRetryAfter != person || got.TrunkRetryAfter != trunk {
-				t.Errorf("%+v: the person %v, want %v; the trunk %v, want %v", in, got.MinRetryAfter, person, got.TrunkRetryAfter, trunk)
+				t.Errorf("%+v: the person %v, want %v; the trunk %v, want %v", in, got.MinRetryAfter, person, got.TrunkRetryAfter,
+					trunk)
 			}
 		}
 	}

@@ -115,7 +115,8 @@ func TestAHookThatFailsIsLeftAloneAndThenTriedByOneQuestion(t *testing.T) {
 }
 
 func TestTheQuestionHasWhatAnIntegratorNeeds(t *testing.T) {
-	q := Question{Campaign: "cmp_1", Run: 2, Contact: "con_1", Attempt: 3, To: "+4915112345678", Variables: map[string]string{"account": "A-17"}}
+	q := Question{Campaign: "cmp_1", Run: 2, Contact: "con_1", Attempt: 3, To: "+4915112345678",
+		Variables: map[string]string{"account": "A-17"}}
 	var got struct {
 		Type      string
 		Timestamp time.Time
@@ -132,7 +133,8 @@ func TestTheQuestionHasWhatAnIntegratorNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := got.Data
-	if got.Type != Type || !got.Timestamp.Equal(now) || d.CampaignID != "cmp_1" || d.Run != 2 || d.ContactID != "con_1" || d.Attempt != 3 ||
+	if got.Type != Type || !got.Timestamp.Equal(now) || d.CampaignID != "cmp_1" || d.Run != 2 || d.ContactID != "con_1" ||
+		d.Attempt != 3 ||
 		d.ToNumber != "+4915112345678" || d.Variables["account"] != "A-17" {
 		t.Errorf("%+v", got)
 	}

@@ -41,19 +41,23 @@ func file(t testing.TB) []byte {
 		return x
 	}
 	who := engine.Who{Name: "ada@example.org"}
-	c := &campaign.Campaign{ID: "cmp_1", Run: 1, State: campaign.Running, Settings: campaign.Settings{Name: "March", AbandonCapPPM: 30_000, Window: window.Window{Zone: "Europe/Berlin"}}}
-	w := evidence.NewWriter(&out, evidence.Manifest{Run: 1, MadeAt: at("2026-03-05T12:00:00Z"), MadeBy: "test", Program: "dialler"}, key)
+	c := &campaign.Campaign{ID: "cmp_1", Run: 1, State: campaign.Running,
+		Settings: campaign.Settings{Name: "March", AbandonCapPPM: 30_000, Window: window.Window{Zone: "Europe/Berlin"}}}
+	w := evidence.NewWriter(&out, evidence.Manifest{Run: 1, MadeAt: at("2026-03-05T12:00:00Z"), MadeBy: "test",
+		Program: "dialler"}, key)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	created := journal.Event{Campaign: "cmp_1", Seq: 1, Run: 1, At: at("2026-03-01T08:00:00Z"), Type: journal.CampaignCreated, Data: journal.Data{Who: &who}}
+	created := journal.Event{Campaign: "cmp_1", Seq: 1, Run: 1, At: at("2026-03-01T08:00:00Z"),
+		Type: journal.CampaignCreated, Data: journal.Data{Who: &who}}
 	must(w.Begin(c, []journal.Event{created}))
 	lines := [][]byte{}
 	line := func(seq int64, kind journal.Type, id, data string) {
-		r := chain.Record{Campaign: "cmp_1", Run: 1, Seq: seq, At: at("2026-03-01T09:00:00Z"), Type: string(kind), Version: 1, Attempt: engine.AttemptID(id), Data: []byte(data)}
+		r := chain.Record{Campaign: "cmp_1", Run: 1, Seq: seq, At: at("2026-03-01T09:00:00Z"), Type: string(kind), Version: 1,
+			Attempt: engine.AttemptID(id), Data: []byte(data)}
 		text, err := r.AppendText(nil)
 		must(err)
 		lines = append(lines, text)
@@ -71,17 +75,20 @@ func file(t testing.TB) []byte {
 	} {
 		id := strings.Repeat("0", 31) + string("1234"[i])
 		reserved := at("2026-03-01T22:58:00Z").Add(time.Duration(i) * time.Second)
-		a := attempt.Attempt{ID: engine.AttemptID(id), Contact: "c", Pass: 1, Number: 1, To: "+4915112345678", From: "+4930111222", Trunk: "t1", ReservedAt: &reserved}
+		a := attempt.Attempt{ID: engine.AttemptID(id), Contact: "c", Pass: 1, Number: 1, To: "+4915112345678",
+			From: "+4930111222", Trunk: "t1", ReservedAt: &reserved}
 		line(int64(2+2*i), journal.AttemptReserved, id, `{}`)
 		if x.outcome != "" {
 			answered, ended := at(x.answered), at(x.ended)
-			a.Consumed, a.AnsweredAt, a.EndedAt, a.InviteAt, a.Outcome, a.Cause = true, &answered, &ended, &reserved, x.outcome, x.cause
+			a.Consumed, a.AnsweredAt, a.EndedAt, a.InviteAt, a.Outcome, a.Cause =
+				true, &answered, &ended, &reserved, x.outcome, x.cause
 			if x.cause == "" {
 				a.ServedAt, a.BotConnectedAt = &answered, &answered
 			} else if x.cause == engine.AbandonNoSeat {
 				a.Ending = &attempt.Ending{At: answered.Add(time.Second), OptedOut: true}
 			}
-			line(int64(3+2*i), journal.AttemptEnded, id, `{"outcome":"`+string(x.outcome)+`","cause":"`+string(x.cause)+`","consumed":true}`)
+			line(int64(3+2*i), journal.AttemptEnded, id, `{"outcome":"`+string(x.outcome)+`","cause":"`+string(x.cause)+
+				`","consumed":true}`)
 		}
 		must(w.Attempt(&a))
 	}

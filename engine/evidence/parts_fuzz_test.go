@@ -61,9 +61,12 @@ func FuzzSignedParts(f *testing.F) {
 		_, rest, _ := strings.Cut(strings.TrimRight(strings.ReplaceAll(events, "\r\n", "\n"), "\n"), "\n")
 		return rest
 	}
-	f.Add(was[evidence.RulesFile], was[evidence.AttemptsFile], was[evidence.EventsFile], was[evidence.BatchesFile], m.Zone, m.Unchained)
-	f.Add("{}", strings.ReplaceAll(was[evidence.AttemptsFile], ",", ";"), "{}\n{}\n", `{"batch":1,"events":1000000000,"hash":"`+chain.Hash{}.String()+`"}`, "UTC", 0)
-	f.Add("null", was[evidence.AttemptsFile]+"\"", was[evidence.EventsFile]+"\n\n", was[evidence.BatchesFile]+"null", "Local", 1<<40)
+	f.Add(was[evidence.RulesFile], was[evidence.AttemptsFile], was[evidence.EventsFile], was[evidence.BatchesFile], m.Zone,
+		m.Unchained)
+	f.Add("{}", strings.ReplaceAll(was[evidence.AttemptsFile], ",", ";"), "{}\n{}\n",
+		`{"batch":1,"events":1000000000,"hash":"`+chain.Hash{}.String()+`"}`, "UTC", 0)
+	f.Add("null", was[evidence.AttemptsFile]+"\"", was[evidence.EventsFile]+"\n\n", was[evidence.BatchesFile]+"null",
+		"Local", 1<<40)
 	f.Add("", strings.Split(was[evidence.AttemptsFile], "\n")[0], "", "", "../x", -1)
 	f.Fuzz(func(t *testing.T, rules, attempts, events, batches, zone string, unchained int) {
 		if len(rules)+len(attempts)+len(events)+len(batches) > 32<<10 {
@@ -84,7 +87,8 @@ func FuzzSignedParts(f *testing.F) {
 		if unchained == m.Unchained && chained(events) != chained(was[evidence.EventsFile]) {
 			t.Fatalf("sound with other events:\n%s", events)
 		}
-		if v.Manifest.Attempts != strings.Count(was[evidence.EventsFile], `"attempt.reserved"`) || v.Manifest.Abandoned != m.Abandoned {
+		if v.Manifest.Attempts != strings.Count(was[evidence.EventsFile], `"attempt.reserved"`) ||
+			v.Manifest.Abandoned != m.Abandoned {
 			t.Fatalf("sound with other figures: %+v", v.Manifest.Summary)
 		}
 	})

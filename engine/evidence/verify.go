@@ -59,7 +59,8 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 	}
 	files := map[string]*zip.File{}
 	for _, f := range z.File {
-		if files[f.Name] != nil || !slices.Contains(partFiles, f.Name) && f.Name != ManifestFile && f.Name != SignatureFile && f.Name != PublicKeyFile {
+		if files[f.Name] != nil || !slices.Contains(partFiles, f.Name) && f.Name != ManifestFile && f.Name != SignatureFile &&
+			f.Name != PublicKeyFile {
 			v.wrong("%q is no part of the file, or there twice", f.Name)
 		}
 		files[f.Name] = f
@@ -83,7 +84,8 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 	}
 	if trusted != nil {
 		if trusted.Fingerprint() != public.Fingerprint() {
-			v.wrong("the file is signed with another key (%s) than the one that is trusted (%s)", public.Fingerprint(), trusted.Fingerprint())
+			v.wrong("the file is signed with another key (%s) than the one that is trusted (%s)", public.Fingerprint(),
+				trusted.Fingerprint())
 		}
 		public = *trusted
 	}

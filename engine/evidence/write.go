@@ -22,9 +22,11 @@ import (
 // AttemptColumns are the columns of attempts.csv: every attempt, including those without an INVITE.
 // Times are RFC 3339 in UTC. From abandoned_at to ended_at the callee of an abandoned call hears
 // the information message.
-var AttemptColumns = []string{"attempt_id", "contact_id", "pass", "attempt_number", "phone_number", "from_number", "trunk", "callback", "consumed",
-	"reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at", "served_at", "bot_connected_at", "bot_first_audio_at", "abandoned_at", "ended_at",
-	"outcome", "cause", "amd_verdict", "sip_code", "sip_reason", "q850", "hung_up_by", "opted_out", "bot_id", "session_id", "disposition", "recorded"}
+var AttemptColumns = []string{"attempt_id", "contact_id", "pass", "attempt_number", "phone_number", "from_number",
+	"trunk", "callback", "consumed", "reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at",
+	"served_at", "bot_connected_at", "bot_first_audio_at", "abandoned_at", "ended_at",
+	"outcome", "cause", "amd_verdict", "sip_code", "sip_reason", "q850", "hung_up_by", "opted_out", "bot_id", "session_id",
+	"disposition", "recorded"}
 
 var (
 	exclusionColumns   = []string{"phone_number", "match", "reason", "lifted", "created_at"}
@@ -96,7 +98,8 @@ func (w *Writer) Begin(c *campaign.Campaign, changes []journal.Event) error {
 	r := Rules{Settings: c.Settings, Changes: []RuleChange{}}
 	for i := range changes {
 		e := &changes[i]
-		r.Changes = append(r.Changes, RuleChange{Seq: e.Seq, Run: e.Run, At: e.At.UTC(), Type: e.Type, Who: e.Data.Who, Reason: e.Data.Reason,
+		r.Changes = append(r.Changes, RuleChange{Seq: e.Seq, Run: e.Run, At: e.At.UTC(), Type: e.Type, Who: e.Data.Who,
+			Reason:   e.Data.Reason,
 			Settings: e.Data.Settings, Changes: e.Data.Changes})
 	}
 	if err := w.open(RulesFile); err != nil {
@@ -121,7 +124,8 @@ func (w *Writer) open(file string) error {
 		w.hash, w.size = sha256.New(), 0
 		w.out = io.MultiWriter(f, w.hash, counter{&w.size})
 		w.csv = nil
-		header := map[string][]string{AttemptsFile: AttemptColumns, ExclusionsFile: exclusionColumns, SuppressionsFile: suppressionColumns}[partFiles[w.part]]
+		header := map[string][]string{AttemptsFile: AttemptColumns, ExclusionsFile: exclusionColumns,
+			SuppressionsFile: suppressionColumns}[partFiles[w.part]]
 		if header != nil {
 			w.csv = csv.NewWriter(w.out)
 			if err := w.csv.Write(header); err != nil {
@@ -178,12 +182,14 @@ func (w *Writer) Attempt(a *attempt.Attempt) error {
 	if a.Quality != nil {
 		recorded = a.Quality.Recording != nil
 	}
-	w.row = append(w.row[:0], string(a.ID), string(a.Contact), strconv.Itoa(a.Pass), strconv.Itoa(a.Number), a.To.E164(), a.From.E164(), engine.SpreadsheetText(string(a.Trunk)),
-		strconv.FormatBool(a.Callback), strconv.FormatBool(a.Consumed),
-		moment(a.ReservedAt), moment(a.InviteAt), moment(a.TryingAt), moment(a.RingingAt), moment(a.AnsweredAt), moment(a.VerdictAt), moment(a.ServedAt),
+	w.row = append(w.row[:0], string(a.ID), string(a.Contact), strconv.Itoa(a.Pass), strconv.Itoa(a.Number), a.To.E164(),
+		a.From.E164(), engine.SpreadsheetText(string(a.Trunk)), strconv.FormatBool(a.Callback),
+		strconv.FormatBool(a.Consumed), moment(a.ReservedAt), moment(a.InviteAt), moment(a.TryingAt), moment(a.RingingAt),
+		moment(a.AnsweredAt), moment(a.VerdictAt), moment(a.ServedAt),
 		moment(a.BotConnectedAt), moment(a.BotFirstAudioAt), abandoned, moment(a.EndedAt),
-		string(a.Outcome), string(a.Cause), string(a.Verdict), strconv.Itoa(a.SIPCode), engine.SpreadsheetText(a.SIPReason), strconv.Itoa(a.Q850), string(a.HungUpBy),
-		strconv.FormatBool(opted), engine.SpreadsheetText(string(a.Bot)), string(a.Session), engine.SpreadsheetText(disposition), strconv.FormatBool(recorded))
+		string(a.Outcome), string(a.Cause), string(a.Verdict), strconv.Itoa(a.SIPCode), engine.SpreadsheetText(a.SIPReason),
+		strconv.Itoa(a.Q850), string(a.HungUpBy), strconv.FormatBool(opted), engine.SpreadsheetText(string(a.Bot)),
+		string(a.Session), engine.SpreadsheetText(disposition), strconv.FormatBool(recorded))
 	w.sum.add(w.row, w.columns)
 	return w.csv.Write(w.row)
 }
@@ -208,7 +214,8 @@ func (w *Writer) Exclusion(x journal.Exclusion) error {
 		}
 		match = string(b)
 	}
-	return w.csv.Write([]string{x.Number.E164(), match, engine.SpreadsheetText(x.Reason), strconv.FormatBool(x.Lifted), moment(&x.CreatedAt)})
+	return w.csv.Write([]string{x.Number.E164(), match, engine.SpreadsheetText(x.Reason), strconv.FormatBool(x.Lifted),
+		moment(&x.CreatedAt)})
 }
 
 // Suppression writes a number of the campaign that is on the suppression list.

@@ -106,7 +106,8 @@ func TestTheLeftoverSeatMovesOnlyAmongThoseWhoWaitForIt(t *testing.T) {
 	fl.holders["a"] = &allotment{want: 3, weight: 2} // exactly its part
 	fl.holders["b"] = &allotment{want: 5, weight: 1}
 	fl.holders["c"] = &allotment{want: 5, weight: 1}
-	if got, want := turns(fl, map[Holder]int{"a": 3, "b": 1, "c": 1}), []Holder{"b", "c", "b", "c", "b", "c"}; !slices.Equal(got, want) {
+	if got, want := turns(fl, map[Holder]int{"a": 3, "b": 1, "c": 1}), []Holder{"b", "c", "b", "c", "b",
+		"c"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -117,7 +117,8 @@ func unique[T ~string, S, E ~string, M, Ev any](t *Table[S, E, M, Ev], what stri
 }
 
 func (t *Table[S, E, M, Ev]) broken(why string) {
-	panic("fsm: table " + t.name + ": " + why) //nolint:forbidigo // a table is built when the program starts; a broken one is a mistake in its source
+	panic("fsm: table " + t.name + ": " +
+		why) //nolint:forbidigo // a table is built when the program starts; a broken one is a mistake in its source
 }
 
 // Step finds the first row for the event whose guard holds, runs its action and returns the next

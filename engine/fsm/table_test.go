@@ -35,7 +35,8 @@ func doorRows() []row {
 		{From: []state{"open"}, On: "pull", To: "closed"},
 		{From: []state{"closed"}, On: "pull", Ignore: true, Why: "already closed"},
 		{From: []state{"open", "closed"}, On: "remove", To: "gone"},
-		{From: []state{"open"}, On: "slam", Guard: "locked", When: locked, Do: func(d *door, _ event) { d.log = append(d.log, "bounced") }},
+		{From: []state{"open"}, On: "slam", Guard: "locked", When: locked,
+			Do: func(d *door, _ event) { d.log = append(d.log, "bounced") }},
 		{From: []state{"open"}, On: "slam", To: "closed"},
 	}
 }
@@ -122,7 +123,8 @@ func TestNewRefusesAnInconsistentTable(t *testing.T) {
 	f("no from state", row{On: "push"})
 	f("unreachable", row{From: in, On: "push"}, row{From: in, On: "push"})
 	f("unreachable", row{From: in, On: "push"}, row{From: in, On: "push", Guard: "locked", When: locked})
-	f("unreachable", row{From: in, On: "push", Guard: "locked", When: locked}, row{From: in, On: "push", Guard: "locked", When: locked})
+	f("unreachable", row{From: in, On: "push", Guard: "locked", When: locked},
+		row{From: in, On: "push", Guard: "locked", When: locked})
 	f("unreachable", row{From: []state{"open", "open"}, On: "push"})
 	f("guard needs", row{From: in, On: "push", When: locked})
 	f("guard needs", row{From: in, On: "push", Guard: "locked"})

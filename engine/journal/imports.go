@@ -68,6 +68,7 @@ const ReadmitCap = 10_000
 var (
 	ErrImportGone = engine.Conflict("import_gone", "")
 	// ErrImportRequest says that another import, in progress or done, has the same Idempotency-Key.
-	ErrImportRequest = engine.TemporaryConflict("idempotency_in_progress", "a file was sent, or is being sent, with this Idempotency-Key; repeat the request in a moment", time.Second)
-	ErrImportLost    = engine.Unavailable("import_lost", "", time.Second)
+	ErrImportRequest = engine.TemporaryConflict("idempotency_in_progress",
+		"a file was sent, or is being sent, with this Idempotency-Key; repeat the request in a moment", time.Second)
+	ErrImportLost = engine.Unavailable("import_lost", "", time.Second)
 )

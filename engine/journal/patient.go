@@ -8,7 +8,8 @@ var patient = map[Type]bool{AttemptConnected: true, AttemptEnded: true, ResultSt
 // and an answer may not, since an INVITE and an ACK wait for them; nor may a write with the answer
 // to a request.
 func (w *Write) Patient() bool {
-	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || len(w.Suppressions) > 0 || w.Bulk != nil || w.Retune != nil {
+	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 ||
+		len(w.Suppressions) > 0 || w.Bulk != nil || w.Retune != nil {
 		return false
 	}
 	for i := range w.Events {

@@ -5,7 +5,8 @@ import (
 )
 
 // RunTypes are the events from which Runs builds the history of a campaign's runs.
-var RunTypes = []Type{CampaignStarted, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted, CampaignRestartCancelled}
+var RunTypes = []Type{CampaignStarted, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted,
+	CampaignRestartCancelled}
 
 // Runs folds a campaign's events of RunTypes, in order, into its runs, the newest first. They do
 // not include counters. A run that was prepared and cancelled leaves nothing.

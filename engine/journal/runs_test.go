@@ -14,7 +14,8 @@ func TestRunsAreWhatTheHistorySaysOfThem(t *testing.T) {
 	ada, system := engine.Who{Name: "ada@example.org"}, engine.System
 	var events []Event
 	add := func(t Type, run int, who engine.Who, reason string) {
-		events = append(events, Event{Type: t, Run: run, At: t0.Add(time.Duration(len(events)) * time.Hour), Data: Data{Who: &who, Reason: reason}})
+		events = append(events, Event{Type: t, Run: run, At: t0.Add(time.Duration(len(events)) * time.Hour),
+			Data: Data{Who: &who, Reason: reason}})
 	}
 	at := func(n int) *time.Time { x := t0.Add(time.Duration(n) * time.Hour); return &x }
 	c := campaign.Campaign{Run: 1}
@@ -32,18 +33,21 @@ func TestRunsAreWhatTheHistorySaysOfThem(t *testing.T) {
 	one.State = campaign.RunPaused
 	want(one)
 	add(CampaignStopped, 1, ada, "manually_stopped")
-	one.State, one.CompletedAt, one.EndedBy, one.CompletionReason = campaign.RunCompleted, at(1), &ada, campaign.ReasonManuallyStopped
+	one.State, one.CompletedAt, one.EndedBy, one.CompletionReason =
+		campaign.RunCompleted, at(1), &ada, campaign.ReasonManuallyStopped
 	want(one)
 
 	add(CampaignRestarted, 2, ada, campaign.OnlyUnreached)
-	two := campaign.RunRecord{Run: 2, State: campaign.RunPrepared, RestartedAt: at(2), RestartedBy: &ada, OnlyUnreached: true}
+	two := campaign.RunRecord{Run: 2, State: campaign.RunPrepared, RestartedAt: at(2), RestartedBy: &ada,
+		OnlyUnreached: true}
 	want(two, one)
 	add(CampaignRestartCancelled, 1, ada, "")
 	want(one)
 	add(CampaignRestarted, 2, ada, "")
 	add(CampaignStarted, 2, ada, "")
 	add(CampaignFailed, 2, system, "bot_deleted")
-	two = campaign.RunRecord{Run: 2, State: campaign.RunFailed, RestartedAt: at(4), RestartedBy: &ada, StartedAt: at(5), StartedBy: &ada,
+	two = campaign.RunRecord{Run: 2, State: campaign.RunFailed, RestartedAt: at(4), RestartedBy: &ada, StartedAt: at(5),
+		StartedBy:   &ada,
 		CompletedAt: at(6), EndedBy: &system, FailureReason: "bot_deleted"}
 	want(two, one)
 }

@@ -14,7 +14,8 @@ var spooled = map[Type]bool{
 // A write may be spooled only if no earlier unspooled write about the same contact or attempt is
 // waiting (Subjects): after a crash only the spooled writes are left.
 func (w *Write) Spoolable() bool {
-	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 || w.Bulk != nil || w.Retune != nil || w.Fresh {
+	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 ||
+		w.Bulk != nil || w.Retune != nil || w.Fresh {
 		return false
 	}
 	for i := range w.Events {

@@ -38,9 +38,11 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	may := []Type{AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed}
 	for _, e := range []Type{
 		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted,
-		CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted, SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted,
-		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed, ContactsRetuned, ContactsReset, ContactsRestored,
-		AttemptReserved, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
+		CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted, SuppressionAdded, SuppressionLifted,
+		ExclusionLifted, ExclusionsImported, RecordingDeleted, ContactsAdded, ContactTriggered, ContactExcluded,
+		ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed, ContactsRetuned, ContactsReset, ContactsRestored,
+		AttemptReserved, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded,
+		LegClosed, ResultStored,
 	} {
 		f(string(e), func(w *Write) { w.Events[0].Type = e }, slices.Contains(may, e))
 		w := Write{Events: []Event{{Type: e}}, Holds: []HoldRelease{{Attempt: "a"}}}
@@ -53,8 +55,10 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 func TestWhatSomebodyWaitsForMayNotWaitForOthers(t *testing.T) {
 	for what, change := range map[string]func(w *Write){
 		"an intent": func(w *Write) { w.Intent = &Intent{} }, "an answer to a request": func(w *Write) { w.Reply = &Reply{} },
-		"a campaign": func(w *Write) { w.CampaignRow = &campaign.Campaign{} }, "an exclusion": func(w *Write) { w.Exclusions = []Exclusion{{}} },
-		"a suppression": func(w *Write) { w.Suppressions = []Suppression{{}} }, "the end of a run": func(w *Write) { w.Bulk = &Bulk{} },
+		"a campaign":           func(w *Write) { w.CampaignRow = &campaign.Campaign{} },
+		"an exclusion":         func(w *Write) { w.Exclusions = []Exclusion{{}} },
+		"a suppression":        func(w *Write) { w.Suppressions = []Suppression{{}} },
+		"the end of a run":     func(w *Write) { w.Bulk = &Bulk{} },
 		"another Max Attempts": func(w *Write) { w.Retune = &Retune{} }, "no event": func(w *Write) { w.Events = nil },
 		"an end with an answer": func(w *Write) { w.Events = append(w.Events, Event{Type: AttemptAnswered}) },
 	} {
@@ -69,7 +73,8 @@ func TestWhatSomebodyWaitsForMayNotWaitForOthers(t *testing.T) {
 }
 
 func TestAWriteIsAboutEveryContactAndAttemptThatItNames(t *testing.T) {
-	w := Write{Contacts: []contact.Contact{{ID: "contact"}}, Attempts: []attempt.Attempt{{ID: "attempt"}}, Holds: []HoldRelease{{Attempt: "held"}},
+	w := Write{Contacts: []contact.Contact{{ID: "contact"}}, Attempts: []attempt.Attempt{{ID: "attempt"}},
+		Holds:  []HoldRelease{{Attempt: "held"}},
 		Intent: &Intent{Attempt: "meant"}, Events: []Event{{Contact: "told of", Attempt: "told"}, {Type: AttemptEnded}}}
 	var got []string
 	w.Subjects(func(id string) { got = append(got, id) })

@@ -117,9 +117,10 @@ func invited(m engine.SIPMessage, before []engine.SIPMessage) string {
 	case m.Code == 487:
 		return "The call ended because it was called off."
 	}
-	r := disposition.Classify(disposition.Input{Code: m.Code, Reason: m.Reason, AfterRinging: has(before, func(b engine.SIPMessage) bool {
-		return !b.Sent && b.Code >= 180 && b.Code < 190
-	})})
+	r := disposition.Classify(disposition.Input{Code: m.Code, Reason: m.Reason,
+		AfterRinging: has(before, func(b engine.SIPMessage) bool {
+			return !b.Sent && b.Code >= 180 && b.Code < 190
+		})})
 	friendly := r.Friendly
 	if friendly == "" {
 		friendly = "Refused"

@@ -12,7 +12,8 @@ import (
 var start = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
 func msg(ms int, sent bool, method string, code int, reason string) engine.SIPMessage {
-	return engine.SIPMessage{At: start.Add(time.Duration(ms) * time.Millisecond), Leg: "leg-1", Sent: sent, Method: method, Code: code, Reason: reason,
+	return engine.SIPMessage{At: start.Add(time.Duration(ms) * time.Millisecond), Leg: "leg-1", Sent: sent, Method: method,
+		Code: code, Reason: reason,
 		CSeq: 1, Peer: "192.0.2.1:5060"}
 }
 
@@ -44,11 +45,13 @@ leg leg-2
 
 func TestEveryFinalResponseIsExplained(t *testing.T) {
 	for code := 100; code < 700; code++ {
-		if s := Explain(msg(1, false, "INVITE", code, "x"), nil); len(s) < 12 || !strings.HasSuffix(strings.TrimSpace(s), ".") && !strings.HasSuffix(s, "?") {
+		if s := Explain(msg(1, false, "INVITE", code, "x"), nil); len(s) < 12 ||
+			!strings.HasSuffix(strings.TrimSpace(s), ".") && !strings.HasSuffix(s, "?") {
 			t.Errorf("%d is explained by %q", code, s)
 		}
 	}
-	for _, m := range []string{"INVITE", "ACK", "CANCEL", "BYE", "PRACK", "UPDATE", "INFO", "REFER", "NOTIFY", "OPTIONS", "other"} {
+	for _, m := range []string{"INVITE", "ACK", "CANCEL", "BYE", "PRACK", "UPDATE", "INFO", "REFER", "NOTIFY", "OPTIONS",
+		"other"} {
 		for _, sent := range []bool{true, false} {
 			if s := Explain(msg(1, sent, m, 0, ""), nil); len(s) < 8 {
 				t.Errorf("%s is explained by %q", m, s)
@@ -58,26 +61,31 @@ func TestEveryFinalResponseIsExplained(t *testing.T) {
 }
 
 func TestAnAnswerIsExplainedByWhatCameBefore(t *testing.T) {
-	invite, ring, ok := msg(0, true, "INVITE", 0, ""), msg(1, false, "INVITE", 180, "Ringing"), msg(2, false, "INVITE", 200, "OK")
+	invite, ring, ok := msg(0, true, "INVITE", 0, ""), msg(1, false, "INVITE", 180, "Ringing"), msg(2, false, "INVITE",
+		200, "OK")
 	challenge := msg(1, false, "INVITE", 407, "Proxy Authentication Required")
 	for name, c := range map[string]struct {
 		m      engine.SIPMessage
 		before []engine.SIPMessage
 		want   string
 	}{
-		"first challenge":     {challenge, []engine.SIPMessage{invite}, "who we are"},
-		"second challenge":    {challenge, []engine.SIPMessage{invite, challenge, invite}, "refused our credentials"},
-		"with credentials":    {invite, []engine.SIPMessage{invite, challenge}, "with our credentials"},
-		"silence after ring":  {msg(3, false, "INVITE", 408, "Request Timeout"), []engine.SIPMessage{invite, ring}, "outcome no_answer"},
-		"silence":             {msg(3, false, "INVITE", 408, "Request Timeout"), []engine.SIPMessage{invite}, "outcome trunk_error"},
-		"busy":                {msg(3, false, "INVITE", 486, "Busy Here"), []engine.SIPMessage{invite}, "the trunk works"},
-		"no codec":            {msg(3, false, "INVITE", 488, "Not Acceptable Here"), nil, "codecs"},
-		"answer":              {ok, []engine.SIPMessage{invite, ring}, "was answered"},
-		"answer again":        {ok, []engine.SIPMessage{invite, ring, ok}, "Confirmed again"},
-		"refresh":             {invite, []engine.SIPMessage{invite, ok}, "refresh"},
-		"their offer":         {msg(3, false, "INVITE", 0, ""), nil, "another session"},
-		"redirected":          {invite, []engine.SIPMessage{invite, msg(1, false, "INVITE", 302, "Moved Temporarily")}, "redirection"},
-		"interval":            {invite, []engine.SIPMessage{invite, msg(1, false, "INVITE", 422, "")}, "longer session interval"},
+		"first challenge":  {challenge, []engine.SIPMessage{invite}, "who we are"},
+		"second challenge": {challenge, []engine.SIPMessage{invite, challenge, invite}, "refused our credentials"},
+		"with credentials": {invite, []engine.SIPMessage{invite, challenge}, "with our credentials"},
+		"silence after ring": {msg(3, false, "INVITE", 408, "Request Timeout"), []engine.SIPMessage{invite, ring},
+			"outcome no_answer"},
+		"silence": {msg(3, false, "INVITE", 408, "Request Timeout"), []engine.SIPMessage{invite},
+			"outcome trunk_error"},
+		"busy":         {msg(3, false, "INVITE", 486, "Busy Here"), []engine.SIPMessage{invite}, "the trunk works"},
+		"no codec":     {msg(3, false, "INVITE", 488, "Not Acceptable Here"), nil, "codecs"},
+		"answer":       {ok, []engine.SIPMessage{invite, ring}, "was answered"},
+		"answer again": {ok, []engine.SIPMessage{invite, ring, ok}, "Confirmed again"},
+		"refresh":      {invite, []engine.SIPMessage{invite, ok}, "refresh"},
+		"their offer":  {msg(3, false, "INVITE", 0, ""), nil, "another session"},
+		"redirected": {invite, []engine.SIPMessage{invite, msg(1, false, "INVITE", 302, "Moved Temporarily")},
+			"redirection"},
+		"interval": {invite, []engine.SIPMessage{invite, msg(1, false, "INVITE", 422, "")},
+			"longer session interval"},
 		"hung up by carrier":  {msg(3, false, "BYE", 0, ""), nil, "The carrier hung up"},
 		"hung up by us":       {msg(3, true, "BYE", 0, ""), nil, "We hung up"},
 		"unknown call":        {msg(3, false, "BYE", 481, ""), nil, "did not know"},
@@ -128,8 +136,8 @@ func TestOnlyLaddersOfFailuresAreWorthKeeping(t *testing.T) {
 }
 
 func TestEveryFaultHasAdvice(t *testing.T) {
-	for _, f := range []disposition.Fault{disposition.FaultCallee, disposition.FaultNumber, disposition.FaultCallerID, disposition.FaultTrunk,
-		disposition.FaultNetwork, disposition.FaultMedia, disposition.FaultUs} {
+	for _, f := range []disposition.Fault{disposition.FaultCallee, disposition.FaultNumber, disposition.FaultCallerID,
+		disposition.FaultTrunk, disposition.FaultNetwork, disposition.FaultMedia, disposition.FaultUs} {
 		if advice(f) == "" {
 			t.Errorf("%s has none", f)
 		}

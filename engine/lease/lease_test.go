@@ -10,7 +10,8 @@ var start = time.Date(2030, 5, 2, 9, 0, 0, 0, time.UTC)
 
 func TestHeldIsTheNumberOfLiveLeases(t *testing.T) {
 	var b Book[string]
-	if b.Held() != 0 || b.Has("a") || b.Release("a") || b.Renew(start, "a", time.Minute) || b.Expire(start) != nil || !b.Earliest().IsZero() {
+	if b.Held() != 0 || b.Has("a") || b.Release("a") || b.Renew(start, "a", time.Minute) || b.Expire(start) != nil ||
+		!b.Earliest().IsZero() {
 		t.Fatal("an empty book holds something")
 	}
 	f := func(holder string, ttl time.Duration, fresh bool, held int) {

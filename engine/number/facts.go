@@ -213,7 +213,8 @@ func premiumBeginning(country int32, national string) bool {
 			if err != nil || v[0] == '0' {
 				break // numbers with a leading zero are never premium rate
 			}
-			if phonenumbers.GetNumberType(&phonenumbers.PhoneNumber{CountryCode: &country, NationalNumber: &u}) == phonenumbers.PREMIUM_RATE {
+			if phonenumbers.GetNumberType(&phonenumbers.PhoneNumber{CountryCode: &country,
+				NationalNumber: &u}) == phonenumbers.PREMIUM_RATE {
 				return true
 			}
 			if len(s) == length {

@@ -102,7 +102,8 @@ func TestANumberSaysWhereItIsAtHome(t *testing.T) {
 	f := func(n engine.PhoneNumber, region string, code int, kind Type, countryKey, areaKey string, zones ...string) {
 		t.Helper()
 		got, ok := Describe(n)
-		if !ok || got.Region != region || got.CountryCode != code || got.Type != kind || got.CountryKey != countryKey || got.AreaKey != areaKey {
+		if !ok || got.Region != region || got.CountryCode != code || got.Type != kind || got.CountryKey != countryKey ||
+			got.AreaKey != areaKey {
 			t.Errorf("%s: %+v, %v", n.E164(), got, ok)
 		}
 		for _, z := range zones {
@@ -113,7 +114,8 @@ func TestANumberSaysWhereItIsAtHome(t *testing.T) {
 		if len(zones) == 1 && len(got.Zones) != 1 {
 			t.Errorf("%s: zones %v", n.E164(), got.Zones)
 		}
-		if Region(n) != region || CountryCode(n) != code || Kind(n) != kind || AreaKey(n) != areaKey || !slices.Equal(Zones(n), got.Zones) {
+		if Region(n) != region || CountryCode(n) != code || Kind(n) != kind || AreaKey(n) != areaKey ||
+			!slices.Equal(Zones(n), got.Zones) {
 			t.Errorf("%s: single answers differ from %+v", n.E164(), got)
 		}
 	}
@@ -156,7 +158,8 @@ func TestCountriesOfAnAllowListAreKnown(t *testing.T) {
 }
 
 func TestACalleeIsReadOnceForAllThatIsAskedOfIt(t *testing.T) {
-	for _, n := range []string{"+493023125000", "+4915112345678", "+15550100123", "+12125550123", "+80012345678", "+881612345678", "+43676123456"} {
+	for _, n := range []string{"+493023125000", "+4915112345678", "+15550100123", "+12125550123", "+80012345678",
+		"+881612345678", "+43676123456"} {
 		p, err := Parse(n)
 		got, errAtOnce := ParseCallee(n)
 		want := Callee{Number: p, Region: Region(p), Use: Kind(p)}
@@ -170,7 +173,8 @@ func TestACalleeIsReadOnceForAllThatIsAskedOfIt(t *testing.T) {
 	}
 	for _, n := range []string{"", "0151", "+4900", "+49900123456", "+49112"} {
 		_, err := Parse(n)
-		if c, errAtOnce := ParseCallee(n); c != (Callee{}) || err == nil || errAtOnce == nil || err.Error() != errAtOnce.Error() {
+		if c, errAtOnce := ParseCallee(n); c != (Callee{}) || err == nil || errAtOnce == nil ||
+			err.Error() != errAtOnce.Error() {
 			t.Errorf("%q: %+v, %v and %v", n, c, errAtOnce, err)
 		}
 	}
@@ -180,7 +184,8 @@ func TestACalleeIsReadOnceForAllThatIsAskedOfIt(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"+493023125000", "+12125550100", "0049 30 23125000", "+1 900 555 1234", "110", "", "+", "+4930231250００"} {
+	for _, s := range []string{"+493023125000", "+12125550100", "0049 30 23125000", "+1 900 555 1234", "110", "", "+",
+		"+4930231250００"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -47,7 +47,8 @@ func TestAWrittenNumberIsDigitsAndReadsBackAsTheSame(t *testing.T) {
 		if _, err := number.Parse(p.E164()); err != nil {
 			t.Skip("no number")
 		}
-		f := rapid.SampledFrom([]number.Format{number.E164, number.E164NoPlus, number.International, number.National}).Draw(t, "format")
+		f := rapid.SampledFrom([]number.Format{number.E164, number.E164NoPlus, number.International, number.National}).Draw(t,
+			"format")
 		country := rapid.SampledFrom([]string{"DE", "AT", "FR", "GB"}).Draw(t, "country")
 		s := number.Written(p, f, country)
 		if strings.Trim(strings.TrimPrefix(s, "+"), "0123456789") != "" {

@@ -93,7 +93,8 @@ func TestWhatEndedBeforeARestartCounts(t *testing.T) {
 		s.Recall(start.Add(time.Duration(i)*time.Second), End{Strike: true})
 	}
 	s.Recall(start.Add(10*time.Second), End{Answered: true})
-	if st := s.Status(start.Add(69 * time.Second)); st.State != Resting || st.Strikes != 4 || st.Answered != 1 || st.Ended != 5 || st.DayDials != 0 {
+	if st := s.Status(start.Add(69 * time.Second)); st.State != Resting || st.Strikes != 4 || st.Answered != 1 ||
+		st.Ended != 5 || st.DayDials != 0 {
 		t.Errorf("%+v", st)
 	}
 	if _, ok := s.Acquire(start.Add(70*time.Second), "a", time.Hour); !ok {

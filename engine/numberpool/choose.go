@@ -19,7 +19,8 @@ type Candidate struct {
 // Candidate returns the slot's current state for a choice.
 func (s *Slot) Candidate(now time.Time, areaKey, countryKey string) Candidate {
 	r, ok := s.Check(now)
-	return Candidate{Number: s.number, AreaKey: areaKey, CountryKey: countryKey, UsedAt: s.usedAt, Refusal: r, Available: ok}
+	return Candidate{Number: s.number, AreaKey: areaKey, CountryKey: countryKey, UsedAt: s.usedAt, Refusal: r,
+		Available: ok}
 }
 
 // Want is what a contact requires of its caller ID.

@@ -83,7 +83,8 @@ func TestARestIsShownUntilItIsOver(t *testing.T) {
 
 func TestOfRefusalsThatEndTogetherTheFirstOfThePoolIsGiven(t *testing.T) {
 	at := start.Add(time.Minute)
-	if i, r := Choose([]Candidate{{Number: "a", Refusal: Refusal{CapHour, at}}, {Number: "b", Refusal: Refusal{CapRest, at}}}, Want{}); i != -1 || r != (Refusal{CapHour, at}) {
+	if i, r := Choose([]Candidate{{Number: "a", Refusal: Refusal{CapHour, at}},
+		{Number: "b", Refusal: Refusal{CapRest, at}}}, Want{}); i != -1 || r != (Refusal{CapHour, at}) {
 		t.Errorf("%d, %+v", i, r)
 	}
 }

@@ -63,7 +63,8 @@ func TestANumberRestsAfterUse(t *testing.T) {
 		t.Fatal(got)
 	}
 	s.Release(start.Add(time.Minute), attempt(1), End{Answered: true})
-	if r, ok := s.Check(start.Add(90 * time.Second)); ok || r.Cap != CapRest || !r.NextAt.Equal(start.Add(2*time.Minute)) || s.State(start.Add(90*time.Second)) != Resting {
+	if r, ok := s.Check(start.Add(90 * time.Second)); ok || r.Cap != CapRest ||
+		!r.NextAt.Equal(start.Add(2*time.Minute)) || s.State(start.Add(90*time.Second)) != Resting {
 		t.Fatalf("%+v", r)
 	}
 	if _, ok := s.Check(start.Add(2 * time.Minute)); !ok || s.State(start.Add(2*time.Minute)) != Active {

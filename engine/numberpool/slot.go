@@ -253,7 +253,8 @@ type Status struct {
 
 // Status returns the slot's status.
 func (s *Slot) Status(now time.Time) Status {
-	t := Status{State: s.State(now), InUse: s.Held(), HourDials: s.hour.sum(now), DayDials: s.day.sum(now), Strikes: s.Strikes()}
+	t := Status{State: s.State(now), InUse: s.Held(), HourDials: s.hour.sum(now), DayDials: s.day.sum(now),
+		Strikes: s.Strikes()}
 	t.Answered, t.Ended = s.AnswerRate()
 	t.Alarm = s.Alarm()
 	refusal, _ := s.Check(now)

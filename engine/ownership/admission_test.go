@@ -31,13 +31,16 @@ func TestAProcessIsAdmittedUnlessAnotherIsHeardOf(t *testing.T) {
 	f("the other was just starting", heir, time.Second, GiveUp, Presence{})
 	f("nobody takes the place of a node", heir, time.Second, GiveUp, Presence{Life: "a", Cluster: true})
 	f("its own session from before", heir, 0, EndOwn, Presence{Life: "me"})
-	f("another node does not speak against a node", node, time.Second, AskAgain, silent, Presence{Life: "b", Cluster: true})
+	f("another node does not speak against a node", node, time.Second, AskAgain, silent,
+		Presence{Life: "b", Cluster: true})
 }
 
 func TestTheRefusalNamesWhoServes(t *testing.T) {
 	since := time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
-	err := InUse("database d", &Presence{Cluster: true}, []Presence{{Name: "n", Cluster: true}, {Name: "web-1", Host: "h", PID: 4711, Since: since}})
-	for _, want := range []string{"database d", `"web-1"`, "host h", "pid 4711", "since 2030-03-01T09:00:00Z", "--cluster"} {
+	err := InUse("database d", &Presence{Cluster: true}, []Presence{{Name: "n", Cluster: true},
+		{Name: "web-1", Host: "h", PID: 4711, Since: since}})
+	for _, want := range []string{"database d", `"web-1"`, "host h", "pid 4711", "since 2030-03-01T09:00:00Z",
+		"--cluster"} {
 		if !strings.Contains(err.Detail, want) {
 			t.Errorf("%q does not name %s", err.Detail, want)
 		}
@@ -49,7 +52,8 @@ func TestTheRefusalNamesWhoServes(t *testing.T) {
 	if strings.Contains(err.Detail, "--take-over") {
 		t.Error(err)
 	}
-	if err := InUse("database d", &Presence{}, []Presence{{}}); err.Code != "database_in_use" || !strings.Contains(err.Detail, "just starting") {
+	if err := InUse("database d", &Presence{}, []Presence{{}}); err.Code != "database_in_use" ||
+		!strings.Contains(err.Detail, "just starting") {
 		t.Error(err)
 	}
 }

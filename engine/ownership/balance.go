@@ -45,7 +45,8 @@ func (b *Balance) Disturbed(now engine.BootTime) { b.calm = max(b.calm, now.Add(
 // Look takes the nodes that have not left, with the number of active campaigns that each owns, and
 // the number of campaigns without an owner; call it about every second. give says whether this node
 // (me) hands one of its campaigns to another.
-func (b *Balance) Look(now engine.BootTime, me engine.Incarnation, nodes []Load, waiting int) (to engine.Incarnation, give bool) {
+func (b *Balance) Look(now engine.BootTime, me engine.Incarnation, nodes []Load, waiting int) (to engine.Incarnation,
+	give bool) {
 	counts := make(map[engine.Incarnation]int, len(nodes))
 	for i := range nodes {
 		counts[nodes[i].Incarnation] = nodes[i].Owned

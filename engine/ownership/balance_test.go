@@ -29,7 +29,8 @@ type handed struct {
 }
 
 func newBalancing() *balancing {
-	return &balancing{nodes: map[engine.Incarnation]*Balance{}, owned: map[engine.Incarnation]int{}, calm: map[engine.Incarnation]bool{}, lastAny: -1 << 40}
+	return &balancing{nodes: map[engine.Incarnation]*Balance{}, owned: map[engine.Incarnation]int{},
+		calm: map[engine.Incarnation]bool{}, lastAny: -1 << 40}
 }
 
 func (w *balancing) join(id engine.Incarnation, owned int) {

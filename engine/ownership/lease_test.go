@@ -188,7 +188,8 @@ func TestNobodyMayClaimWhileANodeActs(t *testing.T) {
 			for _, e := range did {
 				switch e.Kind {
 				case AskToJoin, AskToRenew:
-					r := &request{kind: e.Kind, id: e.Incarnation, asked: now, back: now.Add(time.Duration(duration.Draw(t, "patience")))}
+					r := &request{kind: e.Kind, id: e.Incarnation, asked: now,
+						back: now.Add(time.Duration(duration.Draw(t, "patience")))}
 					if rapid.Bool().Draw(t, "done") {
 						r.done = now.Add(time.Duration(duration.Draw(t, "way")))
 					}

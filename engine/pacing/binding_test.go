@@ -54,7 +54,8 @@ func TestNothingThatIsToldChangesFasterThan3SecondsButOutagesAndDecisions(t *tes
 		}
 	}
 	now := at + engine.BootTime(time.Minute)
-	for i, c := range []engine.Constraint{engine.ConstraintPaused, engine.ConstraintDatabase, engine.ConstraintTrunkHealth} {
+	for i, c := range []engine.Constraint{engine.ConstraintPaused, engine.ConstraintDatabase,
+		engine.ConstraintTrunkHealth} {
 		now += engine.BootTime(i) * engine.BootTime(time.Millisecond)
 		b.Note(now, c)
 		if got, share, _ := b.Tell(now, engine.ConstraintNone); got != c || share != 1 {

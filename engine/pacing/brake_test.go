@@ -14,7 +14,8 @@ func TestTheBrakeHoldsWhileSomethingIsLateAndLetsGoAgain(t *testing.T) {
 			return time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, name))
 		}
 		within := func(share time.Duration) Late {
-			return Late{upTo("commit", 0, CommitBound/share), upTo("bot", 0, BotBound/share), upTo("mailbox", 0, MailboxBound/share)}
+			return Late{upTo("commit", 0, CommitBound/share), upTo("bot", 0, BotBound/share),
+				upTo("mailbox", 0, MailboxBound/share)}
 		}
 		var b Brake
 		admits := true
@@ -57,6 +58,7 @@ func TestTheBrakeSaysWhatIsLatest(t *testing.T) {
 		}
 	}
 	f(Late{Commit: 620 * time.Millisecond}, "commits to the database are 620 ms late, 500 ms may be;")
-	f(Late{Commit: 620 * time.Millisecond, Bot: 1200 * time.Millisecond}, "connections to the bot are 1200 ms late, 1000 ms may be;")
+	f(Late{Commit: 620 * time.Millisecond, Bot: 1200 * time.Millisecond},
+		"connections to the bot are 1200 ms late, 1000 ms may be;")
 	f(Late{Mailbox: 700 * time.Millisecond}, "the campaign's own messages are 700 ms late, 500 ms may be;")
 }

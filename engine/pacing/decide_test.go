@@ -9,8 +9,9 @@ import (
 
 // calm is a campaign of ten workers without any constraint.
 func calm() Input {
-	return Input{Mode: Strict, Concurrency: 10, Seats: 10, CapPPM: 30_000, TrunkTokens: 100, NumberSlots: 100, DueContacts: 100,
-		Ledgers: []Ledger{{Period: PeriodRun}}}
+	return Input{Mode: Strict, Concurrency: 10, Seats: 10, CapPPM: 30_000, TrunkTokens: 100, NumberSlots: 100,
+		DueContacts: 100,
+		Ledgers:     []Ledger{{Period: PeriodRun}}}
 }
 
 func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
@@ -228,7 +229,8 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 
 func BenchmarkDecide(b *testing.B) {
 	in := calm()
-	in.Ledgers = []Ledger{{Counts: Counts{Live: 1000, Abandoned: 10}}, {Counts: Counts{Live: 500, Abandoned: 3}}, {Counts: Counts{Live: 9000, Abandoned: 200}}}
+	in.Ledgers = []Ledger{{Counts: Counts{Live: 1000, Abandoned: 10}}, {Counts: Counts{Live: 500, Abandoned: 3}},
+		{Counts: Counts{Live: 9000, Abandoned: 200}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if Decide(&in).Dials == 0 {

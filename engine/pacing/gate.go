@@ -25,7 +25,8 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 		m.at.mode = Progressive
 		return
 	}
-	q := question{mode: in.Mode, workers: w.Workers, busy: in.Busy, ringing: in.Ringing, waiting: in.Waiting, others: others, surplus: w.surplus}
+	q := question{mode: in.Mode, workers: w.Workers, busy: in.Busy, ringing: in.Ringing, waiting: in.Waiting,
+		others: others, surplus: w.surplus}
 	if in.Mode == Hybrid {
 		q.seconds, q.dials = int(in.Left/time.Second), in.DialsLeft
 	}
@@ -160,7 +161,8 @@ func (g *gate) needs(mode Mode, k int) float64 {
 		younger int
 		share   float64
 	}{{jumpTimes, g.m.f.lines, futureShare}, {g.m.relapse(), g.m.f.notice, futureKnown}} {
-		need = max(need, g.stressed(j.times, j.younger)+float64(k)*g.stress(j.times)-float64(g.w.Free-g.w.Waiting)-j.share*g.m.at.cap*g.m.future())
+		need = max(need, g.stressed(j.times, j.younger)+float64(k)*g.stress(j.times)-float64(
+			g.w.Free-g.w.Waiting)-j.share*g.m.at.cap*g.m.future())
 	}
 	return need
 }

@@ -35,7 +35,8 @@ func TestOfLimitsThatBindAlikeTheFirstIsNamed(t *testing.T) {
 func TestOfLedgersThatAreAlikeTheFirstIsExplained(t *testing.T) {
 	in := calm()
 	same := Counts{Live: 100, Abandoned: 1}
-	in.Ledgers = []Ledger{{Period: PeriodRun, Counts: same}, {Period: PeriodDay, Counts: same}, {Period: Period30Days, Counts: Counts{Live: 1000}}}
+	in.Ledgers = []Ledger{{Period: PeriodRun, Counts: same}, {Period: PeriodDay, Counts: same},
+		{Period: Period30Days, Counts: Counts{Live: 1000}}}
 	if d := Decide(&in); d.Why.Period != PeriodRun {
 		t.Errorf("%+v", d.Why)
 	}

@@ -64,7 +64,8 @@ type lines struct {
 func newLines(st AnswerStats, ring time.Duration) lines {
 	n := max(int((ring+time.Second-1)/time.Second), 1)
 	st.Exposure, st.Answers, st.Failures = resize(st.Exposure, n), resize(st.Answers, n), resize(st.Failures, n)
-	return lines{st: st, seconds: n, bins: make([]int32, 2*n+16), answer: make([]float64, n), failure: make([]float64, n), trust: make([]float64, n)}
+	return lines{st: st, seconds: n, bins: make([]int32, 2*n+16), answer: make([]float64, n), failure: make([]float64, n),
+		trust: make([]float64, n)}
 }
 
 // resize returns a copy of n elements, so that no state is shared.

@@ -220,14 +220,17 @@ func TestAModelSurvivesWhateverItIsTold(t *testing.T) {
 			}
 			in := calm()
 			in.Mode = rapid.SampledFrom([]Mode{Strict, Hybrid, Progressive}).Draw(t, "mode")
-			in.Concurrency, in.Busy, in.Ringing = 30, rapid.IntRange(0, 40).Draw(t, "busy"), rapid.IntRange(0, 100).Draw(t, "ringing")
+			in.Concurrency, in.Busy, in.Ringing = 30, rapid.IntRange(0, 40).Draw(t, "busy"), rapid.IntRange(0, 100).Draw(t,
+				"ringing")
 			in.Model, in.Left, in.DialsLeft = m, time.Hour, rapid.IntRange(0, 1000).Draw(t, "left")
-			in.Ledgers[0].Counts = Counts{Live: rapid.IntRange(0, 1000).Draw(t, "live"), Abandoned: rapid.IntRange(0, 30).Draw(t, "abandoned")}
+			in.Ledgers[0].Counts = Counts{Live: rapid.IntRange(0, 1000).Draw(t, "live"),
+				Abandoned: rapid.IntRange(0, 30).Draw(t, "abandoned")}
 			d := Decide(&in)
 			if d.Dials < 0 || d.Dials > 100 || m.lines.known < 0 || m.talk.known < 0 {
 				t.Fatalf("%+v", d)
 			}
-			for _, v := range []float64{m.f.answer, m.f.lineTime, m.talk.mean, m.theta(), m.future(), m.state.Required, m.lines.doubt()} {
+			for _, v := range []float64{m.f.answer, m.f.lineTime, m.talk.mean, m.theta(), m.future(), m.state.Required,
+				m.lines.doubt()} {
 				if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
 					t.Fatalf("a figure of the model is %v", v)
 				}
@@ -239,7 +242,8 @@ func TestAModelSurvivesWhateverItIsTold(t *testing.T) {
 func TestTheForecastBindsBeforeTheCreditIsWasted(t *testing.T) {
 	m := fresh()
 	c := newCrowd(m, t0).run(1800)
-	in := Input{Mode: Strict, Concurrency: c.busy + 5, Seats: c.busy + 5, Busy: c.busy, Ringing: m.lines.known, CapPPM: 30_000,
+	in := Input{Mode: Strict, Concurrency: c.busy + 5, Seats: c.busy + 5, Busy: c.busy, Ringing: m.lines.known,
+		CapPPM:      30_000,
 		TrunkTokens: Unlimited, NumberSlots: Unlimited, DueContacts: Unlimited, Model: m,
 		Ledgers: []Ledger{{Period: PeriodRun, Counts: Counts{Live: 100_000}}}}
 	d := Decide(&in)
@@ -267,13 +271,15 @@ func TestTheForecastBindsBeforeTheCreditIsWasted(t *testing.T) {
 func TestHybridOverTheCapPaysBackWithHardlyAnyRisk(t *testing.T) {
 	m := fresh()
 	newCrowd(m, t0).run(600)
-	in := Input{Mode: Hybrid, Concurrency: 100, Seats: 100, Busy: 40, CapPPM: 30_000, TrunkTokens: Unlimited, NumberSlots: Unlimited,
+	in := Input{Mode: Hybrid, Concurrency: 100, Seats: 100, Busy: 40, CapPPM: 30_000, TrunkTokens: Unlimited,
+		NumberSlots: Unlimited,
 		DueContacts: Unlimited, Model: m, Left: 4 * time.Hour, DialsLeft: Unlimited, Ringing: m.lines.known,
 		Ledgers: []Ledger{{Period: PeriodRun, Counts: Counts{Live: 1000, Abandoned: 20}}}}
 	within := Decide(&in)
 	in.Ledgers[0].Abandoned = 35
 	over := Decide(&in)
-	if over.Dials > within.Dials || over.Dials <= over.Seated || over.Why.Theta > spendSlow*0.03 || over.Constraint != engine.ConstraintAbandonCredit {
+	if over.Dials > within.Dials || over.Dials <= over.Seated || over.Why.Theta > spendSlow*0.03 ||
+		over.Constraint != engine.ConstraintAbandonCredit {
 		t.Errorf("within the cap %+v, over it %+v", within, over)
 	}
 	// Less is risked when there is no time left to repay it.

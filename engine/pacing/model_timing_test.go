@@ -18,10 +18,12 @@ func newWorking(workers int, mode Mode) *working {
 	c := newCrowd(fresh(), t0)
 	c.each = max(workers/15, 1)
 	c.run(900)
-	w := &working{m: c.m, now: c.now, in: Input{Mode: mode, Concurrency: workers, Seats: workers, Busy: c.busy, Ringing: c.m.lines.known,
-		CapPPM: 30_000, TrunkTokens: Unlimited, NumberSlots: Unlimited, DueContacts: Unlimited, Model: c.m,
+	w := &working{m: c.m, now: c.now, in: Input{Mode: mode, Concurrency: workers, Seats: workers, Busy: c.busy,
+		Ringing: c.m.lines.known,
+		CapPPM:  30_000, TrunkTokens: Unlimited, NumberSlots: Unlimited, DueContacts: Unlimited, Model: c.m,
 		Left: 4 * time.Hour, DialsLeft: Unlimited,
-		Ledgers: []Ledger{{Counts: Counts{Live: 40_000, Abandoned: 300}}, {Counts: Counts{Live: 20_000, Abandoned: 200}}, {Counts: Counts{Live: 400_000}}}}}
+		Ledgers: []Ledger{{Counts: Counts{Live: 40_000, Abandoned: 300}}, {Counts: Counts{Live: 20_000, Abandoned: 200}},
+			{Counts: Counts{Live: 400_000}}}}}
 	for range c.busy {
 		w.calls = append(w.calls, w.now)
 	}

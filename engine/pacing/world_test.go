@@ -226,9 +226,10 @@ func TestADecisionIsTheLargestThatItsLimitsAllow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(0, 30)
 		in := Input{
-			Mode: rapid.SampledFrom([]Mode{Strict, Progressive, ""}).Draw(t, "mode"), CapPPM: rapid.IntRange(-1, 600_000).Draw(t, "cap"),
-			PhiPPM:      rapid.IntRange(0, 100_000).Draw(t, "phi"),
-			Concurrency: small.Draw(t, "c"), Seats: small.Draw(t, "s"), Busy: small.Draw(t, "b"), Ringing: small.Draw(t, "r"), Waiting: small.Draw(t, "w"),
+			Mode: rapid.SampledFrom([]Mode{Strict, Progressive, ""}).Draw(t, "mode"), CapPPM: rapid.IntRange(-1, 600_000).Draw(t,
+				"cap"), PhiPPM: rapid.IntRange(0, 100_000).Draw(t, "phi"),
+			Concurrency: small.Draw(t, "c"), Seats: small.Draw(t, "s"), Busy: small.Draw(t, "b"), Ringing: small.Draw(t, "r"),
+			Waiting: small.Draw(t, "w"),
 			LineCap: small.Draw(t, "lines"), TrunkTokens: small.Draw(t, "tokens"), NumberSlots: small.Draw(t, "slots"),
 			DueContacts: small.Draw(t, "due"), LaterContacts: small.Draw(t, "later"),
 		}

@@ -146,7 +146,8 @@ func (t *Table) takes(n *node, trunk engine.TrunkID, now engine.BootTime) bool {
 // Choose returns the node for a new call over a trunk, 0 for the own one, whose current state is
 // own. draw returns a random number from 0 to n-1; ready says whether calls can begin on a node,
 // and is only called for drawn ones.
-func (t *Table) Choose(own Report, trunk engine.TrunkID, now engine.BootTime, draw func(n int) int, ready func(engine.Incarnation) bool) engine.Incarnation {
+func (t *Table) Choose(own Report, trunk engine.TrunkID, now engine.BootTime, draw func(n int) int,
+	ready func(engine.Incarnation) bool) engine.Incarnation {
 	here, fits := t.policy.Share(own, 0), own.takes(trunk)
 	if len(t.nodes) == 0 || fits && here < t.policy.OwnShare {
 		return 0

@@ -124,7 +124,8 @@ func TestNoNodeIsGivenMoreThanItSaidItCanCarry(t *testing.T) {
 				switch {
 				case r.Calls+since[n] > r.Room:
 					t.Fatalf("node %d has room for %d, %d calls, and was given %d", n, r.Room, r.Calls, since[n])
-				case r.Draining || slices.Contains(r.Unusable, trunk) || n == deaf || now < failed[n] || now > at[n].Add(3*time.Second):
+				case r.Draining || slices.Contains(r.Unusable, trunk) || n == deaf || now < failed[n] ||
+					now > at[n].Add(3*time.Second):
 					t.Fatalf("node %d was asked: %+v", n, r)
 				case own.takes(trunk) && (Policy{}).Share(own, 0) < table.policy.OwnShare:
 					t.Fatalf("the own node had room: %+v", own)

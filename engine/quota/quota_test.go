@@ -141,7 +141,8 @@ func join(s []string) (all string) {
 func TestNumbersAreSpreadOverTheShards(t *testing.T) {
 	count := map[string]int{}
 	for i := range 3200 {
-		n := engine.PhoneNumber("+4930231" + string([]byte{byte('0' + i/1000), byte('0' + i/100%10), byte('0' + i/10%10), byte('0' + i%10)}))
+		n := engine.PhoneNumber("+4930231" +
+			string([]byte{byte('0' + i/1000), byte('0' + i/100%10), byte('0' + i/10%10), byte('0' + i%10)}))
 		id := Shard(n)
 		if !id.Valid() || id != Shard(n) {
 			t.Fatalf("%v", id)

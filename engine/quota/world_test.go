@@ -67,7 +67,8 @@ type letter struct {
 const leaseFor = 4 * time.Second // as counted by the node
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: 1000, cap: rapid.IntRange(1, 4).Draw(t, "cap"), patience: rapid.IntRange(0, 4).Draw(t, "patience"), open: map[string]struct{}{}, live: map[string]*node{}}
+	w := &world{t: t, now: 1000, cap: rapid.IntRange(1, 4).Draw(t, "cap"),
+		patience: rapid.IntRange(0, 4).Draw(t, "patience"), open: map[string]struct{}{}, live: map[string]*node{}}
 	for range 3 {
 		n := &node{sent: map[*node]uint64{}, unused: map[string]engine.BootTime{}}
 		w.nodes = append(w.nodes, n)

@@ -139,7 +139,8 @@ func (s *State) reportsLate() {
 		}
 		return
 	}
-	s.Silent = slices.SortedFunc(maps.Values(s.ReportsDue), func(a, b ContactActor) int { return cmp.Compare(a.Actor, b.Actor) })
+	s.Silent = slices.SortedFunc(maps.Values(s.ReportsDue),
+		func(a, b ContactActor) int { return cmp.Compare(a.Actor, b.Actor) })
 	for _, a := range s.Silent {
 		if s.Lines[a.Contact] == nil {
 			s.newLine(a.Contact, a.Number)

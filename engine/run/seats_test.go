@@ -16,7 +16,8 @@ func TestACampaignAsksForItsConcurrencyOnceSomebodyIsDue(t *testing.T) {
 	none[DemandSeats](w)
 	w.due(w.rows(1), 0)
 	d := one[DemandSeats](w)
-	eq(w, "demand", []any{d.Bot, d.Want, d.Weight, d.GiveUp, d.N - int(w.s.Life), d.Epoch, d.Keep}, "[bot 10 1 0 1 7 true]")
+	eq(w, "demand", []any{d.Bot, d.Want, d.Weight, d.GiveUp, d.N - int(w.s.Life), d.Epoch, d.Keep},
+		"[bot 10 1 0 1 7 true]")
 	w.seats(10)
 	none[DemandSeats](w)
 }

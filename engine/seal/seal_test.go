@@ -15,7 +15,8 @@ func TestASignatureIsOfOneMessageByOneKey(t *testing.T) {
 	if !k.Public().Verify(m, s) {
 		t.Error("the signature is not its own")
 	}
-	if k.Public().Verify([]byte("the manifesto"), s) || other.Public().Verify(m, s) || k.Public().Verify(m, nil) || (seal.Public{}).Verify(m, s) {
+	if k.Public().Verify([]byte("the manifesto"), s) || other.Public().Verify(m, s) || k.Public().Verify(m, nil) ||
+		(seal.Public{}).Verify(m, s) {
 		t.Error("the signature is of another message or key")
 	}
 }
@@ -34,7 +35,8 @@ func TestKeysComeBackFromTheirFiles(t *testing.T) {
 	if _, err := seal.ParseKey([]byte("-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n")); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range [][]byte{nil, []byte("x"), k.Public().PEM(), []byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")} {
+	for _, bad := range [][]byte{nil, []byte("x"), k.Public().PEM(),
+		[]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")} {
 		if _, err := seal.ParseKey(bad); engine.ErrorCode(err) != "signing_key_invalid" {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -74,8 +74,9 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	} {
 		v := full()
 		change(v)
-		got := full()                                                                            // none of it stays
-		if err := samples().Read(written(t, v), got); err != nil || !reflect.DeepEqual(v, got) { //nolint:govet // an error of the sample is a value
+		got := full() // none of it stays
+		if err := samples().Read(written(t, v), got); err != nil ||
+			!reflect.DeepEqual(v, got) { //nolint:govet // an error of the sample is a value
 			t.Errorf("%s: %v\n%+v\n%+v", name, err, v, got)
 		}
 	}

@@ -20,8 +20,10 @@ func TestEachFigureThatDiffersIsNamed(t *testing.T) {
 	for _, d := range Compare(a, b) {
 		got[d.Figure] = d
 	}
-	for figure, want := range map[string][2]string{"total": {"3", "4"}, "contacts failed": {"0", "1"}, "callbacks cancelled": {"0", "1"},
-		"pass 2 connected": {"0", "7"}, "pass 2 first_dial_at": {"never", "2030-03-01T09:00:00Z"}, "pass 2 last_dial_at": {"never", "2030-03-01T09:00:00Z"}} {
+	for figure, want := range map[string][2]string{"total": {"3", "4"}, "contacts failed": {"0", "1"},
+		"callbacks cancelled": {"0", "1"},
+		"pass 2 connected":    {"0", "7"}, "pass 2 first_dial_at": {"never", "2030-03-01T09:00:00Z"},
+		"pass 2 last_dial_at": {"never", "2030-03-01T09:00:00Z"}} {
 		if d, ok := got[figure]; !ok || d.A != want[0] || d.B != want[1] {
 			t.Errorf("%s: %+v, want %v", figure, d, want)
 		}

@@ -10,8 +10,9 @@ import (
 
 // waiting is n contacts that wait for their only dial, at one dial every two seconds.
 func waiting(n int) Outlook {
-	return Outlook{Now: nine, Counters: &campaign.Counters{Passes: []campaign.Pass{{Number: 1, Waiting: n}}}, MaxAttempts: 1,
-		Dials: 30, Span: time.Minute, Window: window.Window{Zone: "UTC"}}
+	return Outlook{Now: nine, Counters: &campaign.Counters{Passes: []campaign.Pass{{Number: 1, Waiting: n}}},
+		MaxAttempts: 1,
+		Dials:       30, Span: time.Minute, Window: window.Window{Zone: "UTC"}}
 }
 
 func TestARateIsTakenFromThreeDialsInThirtySecondsAndFromNoFewer(t *testing.T) {
@@ -44,7 +45,8 @@ func TestARunThatHasNobodyLeftToDialHasNoEndToWaitFor(t *testing.T) {
 }
 
 func TestAnETAIsRoundedUpToWholeMinutes(t *testing.T) {
-	for n, want := range map[int]time.Duration{1: time.Minute, 30: time.Minute, 31: 2 * time.Minute, 60: 2 * time.Minute, 61: 3 * time.Minute} {
+	for n, want := range map[int]time.Duration{1: time.Minute, 30: time.Minute, 31: 2 * time.Minute, 60: 2 * time.Minute,
+		61: 3 * time.Minute} {
 		o := waiting(n)
 		if eta, ok := ETA(&o); !ok || eta != want {
 			t.Errorf("%d dials: %v %v, want %v", n, eta, ok, want)
@@ -54,7 +56,8 @@ func TestAnETAIsRoundedUpToWholeMinutes(t *testing.T) {
 
 func TestARunThatIsOverAtThisMomentHasNoETA(t *testing.T) {
 	o := waiting(60)
-	for end, want := range map[time.Duration]time.Duration{0: 0, 1: time.Minute, time.Minute: time.Minute, time.Minute + 1: 2 * time.Minute} {
+	for end, want := range map[time.Duration]time.Duration{0: 0, 1: time.Minute, time.Minute: time.Minute,
+		time.Minute + 1: 2 * time.Minute} {
 		ends := nine.Add(end)
 		o.Ends = &ends
 		if eta, ok := ETA(&o); eta != want || ok != (want > 0) {

@@ -35,13 +35,15 @@ func TestRemainingDialsAreThoseInLineAndTheRedialsToBeExpected(t *testing.T) {
 	closed := halfway()
 	closed.Passes[0].Waiting, closed.Passes[1].Waiting = 0, 0
 	f(closed, 3, 0)
-	if _, ok := Remaining(&campaign.Counters{Passes: []campaign.Pass{{Number: 1, Waiting: 5, Awaiting: 5, Eligible: 5}}}, 3); ok {
+	if _, ok := Remaining(&campaign.Counters{Passes: []campaign.Pass{{Number: 1, Waiting: 5, Awaiting: 5, Eligible: 5}}},
+		3); ok {
 		t.Error("no attempt has ended, and still it is known how many are dialled again")
 	}
 }
 
 func TestETAIsTheRemainingDialsAtThePresentRate(t *testing.T) {
-	o := Outlook{Now: nine, Counters: halfway(), MaxAttempts: 2, Dials: 30, Span: 5 * time.Minute, Window: window.Window{Zone: "UTC"}}
+	o := Outlook{Now: nine, Counters: halfway(), MaxAttempts: 2, Dials: 30, Span: 5 * time.Minute,
+		Window: window.Window{Zone: "UTC"}}
 	// 110 dials at 6 a minute: 18 min 20 s.
 	if eta, ok := ETA(&o); !ok || eta != 19*time.Minute {
 		t.Errorf("%v %v", eta, ok)
@@ -67,7 +69,8 @@ func TestETASkipsTheHoursInWhichTheWindowIsClosed(t *testing.T) {
 }
 
 func TestETAIsAbsentWhenItCannotBeEstimated(t *testing.T) {
-	good := Outlook{Now: nine, Counters: halfway(), MaxAttempts: 2, Dials: 30, Span: 5 * time.Minute, Window: window.Window{Zone: "UTC"}}
+	good := Outlook{Now: nine, Counters: halfway(), MaxAttempts: 2, Dials: 30, Span: 5 * time.Minute,
+		Window: window.Window{Zone: "UTC"}}
 	for name, spoil := range map[string]func(*Outlook){
 		"nothing was dialled lately": func(o *Outlook) { o.Dials = 0 },
 		"it has just begun":          func(o *Outlook) { o.Span = 10 * time.Second },

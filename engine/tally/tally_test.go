@@ -93,7 +93,8 @@ func ended(d journal.Data) journal.Event { return journal.Event{Type: journal.At
 func TestAnswerRateIsAnsweredOfTheAttemptsThatCanNoLongerChange(t *testing.T) {
 	answer := journal.Event{Type: journal.AttemptAnswered}
 	rate(t, "answer rate of the first answer, which lives", folded(reserved(1, nine), answer).AnswerRate, 1)
-	c := folded(reserved(1, nine), answer, ended(journal.Data{Consumed: true, Answered: true, Outcome: engine.OutcomeMachine}),
+	c := folded(reserved(1, nine), answer,
+		ended(journal.Data{Consumed: true, Answered: true, Outcome: engine.OutcomeMachine}),
 		reserved(1, nine), ended(journal.Data{Consumed: true, Outcome: engine.OutcomeNoAnswer}),
 		ended(journal.Data{Consumed: true, Outcome: engine.OutcomeBusy}),
 		ended(journal.Data{Outcome: engine.OutcomeThrottled}), // not consumed
@@ -138,7 +139,8 @@ func TestAbandonedAndMachinesCountCallsWhateverBecomesOfTheContact(t *testing.T)
 		return ended(journal.Data{Consumed: true, Answered: true, Outcome: o, Before: &fresh, After: &after})
 	}
 	c := folded(added(3), connected,
-		end(engine.OutcomeAbandoned, is(contact.Abandoned, false)), end(engine.OutcomeMachine, is(contact.MachineDetected, false)),
+		end(engine.OutcomeAbandoned, is(contact.Abandoned, false)),
+		end(engine.OutcomeMachine, is(contact.MachineDetected, false)),
 		changed(is(contact.Abandoned, false), is(contact.Excluded, false)),
 		changed(is(contact.MachineDetected, false), is(contact.Pending, true)))
 	if c.Abandoned != 1 || c.MachineDetected != 1 || c.States[contact.Abandoned] != 0 {
@@ -150,21 +152,24 @@ func TestAbandonedAndMachinesCountCallsWhateverBecomesOfTheContact(t *testing.T)
 func TestAHTIsTheMeanConversation(t *testing.T) {
 	connected := journal.Event{Type: journal.AttemptConnected}
 	c := folded(connected, connected,
-		ended(journal.Data{Consumed: true, Connected: true, TalkMS: 90_000}), ended(journal.Data{Consumed: true, Connected: true, TalkMS: 30_500}))
+		ended(journal.Data{Consumed: true, Connected: true, TalkMS: 90_000}),
+		ended(journal.Data{Consumed: true, Connected: true, TalkMS: 30_500}))
 	rate(t, "AHT", c.AHTSeconds, 60.25)
 }
 
 func TestProgressIsProcessedOfAllButTheExcluded(t *testing.T) {
 	final := func(s contact.State) journal.Event { return changed(fresh, contact.Facts{State: s, Max: 3}) }
-	c := folded(added(10), final(contact.Completed), final(contact.Failed), final(contact.Abandoned), final(contact.MachineDetected),
-		final(contact.WindowClosed), final(contact.ManuallyStopped), final(contact.Excluded), final(contact.Excluded))
+	c := folded(added(10), final(contact.Completed), final(contact.Failed), final(contact.Abandoned),
+		final(contact.MachineDetected), final(contact.WindowClosed), final(contact.ManuallyStopped), final(contact.Excluded),
+		final(contact.Excluded))
 	rate(t, "progress", c.Progress, 6.0/8)
 	rate(t, "progress of nobody", folded().Progress, math.NaN())
 }
 
 func TestAnEventAboutSeveralContactsCountsThemAll(t *testing.T) {
 	stopped := contact.Facts{State: contact.ManuallyStopped, Max: 3, Awaits: 1}
-	c := folded(added(5), journal.Event{Type: journal.ContactsClosed, Data: journal.Data{Moves: []journal.Move{{Before: &fresh, After: &stopped, Count: 4}}}})
+	c := folded(added(5), journal.Event{Type: journal.ContactsClosed,
+		Data: journal.Data{Moves: []journal.Move{{Before: &fresh, After: &stopped, Count: 4}}}})
 	if c.Total != 5 || c.ManuallyStopped != 4 || c.Pending != 1 || c.RetriesLeft != 3 {
 		t.Errorf("%+v", c)
 	}
@@ -176,16 +181,20 @@ func TestAnEventAboutSeveralContactsCountsThemAll(t *testing.T) {
 // A run that was prepared, discarded and prepared again has the same number.
 func TestARunIsCountedFromItsLastPreparation(t *testing.T) {
 	out := contact.Facts{State: contact.Excluded, Max: 3}
-	reset := journal.Event{Type: journal.ContactsReset, Data: journal.Data{Moves: []journal.Move{{After: &fresh, Count: 4}, {After: &out, Count: 1}}}}
+	reset := journal.Event{Type: journal.ContactsReset,
+		Data: journal.Data{Moves: []journal.Move{{After: &fresh, Count: 4}, {After: &out, Count: 1}}}}
 	c := folded(reset, changed(fresh, out), reserved(1, nine), reset)
-	if c.Total != 5 || c.Pending != 4 || c.Excluded != 1 || len(c.Passes) != 1 || c.Passes[0].Attempted != 0 || c.Passes[0].FirstDialAt != nil {
+	if c.Total != 5 || c.Pending != 4 || c.Excluded != 1 || len(c.Passes) != 1 || c.Passes[0].Attempted != 0 ||
+		c.Passes[0].FirstDialAt != nil {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestAFoldGoesOnFromWhatTheTablesSay(t *testing.T) {
 	at := time.Date(2030, 3, 1, 9, 0, 0, 0, time.UTC)
-	events := []journal.Event{added(3), {Type: journal.AttemptReserved, At: at, Data: journal.Data{Pass: 1}}, {Type: journal.AttemptConnected, Data: journal.Data{Pass: 1}}, changed(fresh, contact.Facts{State: contact.Completed, Used: 1, Max: 3, Result: true}),
+	events := []journal.Event{added(3), {Type: journal.AttemptReserved, At: at, Data: journal.Data{Pass: 1}},
+		{Type: journal.AttemptConnected, Data: journal.Data{Pass: 1}},
+		changed(fresh, contact.Facts{State: contact.Completed, Used: 1, Max: 3, Result: true}),
 		ended(journal.Data{Consumed: true, TalkMS: 1500})}
 	for split := range events {
 		half := From(folded(events[:split]...))

@@ -89,7 +89,8 @@ func (w *world) dial(p *person) {
 	p.reserved = [2]*contact.Facts{b, n}
 	cfg := w.cfg
 	cfg.MustConsume = p.m.C.Unconsumed >= contact.MaxUnconsumed
-	m := &attempt.Machine{Config: cfg, A: attempt.Attempt{ID: id, Run: 1, State: attempt.Reserved, Trunk: "a", Number: p.m.C.Used + 1, Pass: p.m.C.Used + 1}}
+	m := &attempt.Machine{Config: cfg, A: attempt.Attempt{ID: id, Run: 1, State: attempt.Reserved, Trunk: "a",
+		Number: p.m.C.Used + 1, Pass: p.m.C.Used + 1}}
 	if class == contact.DueCallback {
 		m.A.Callback, m.A.CallbackAt = true, wished
 	}
@@ -110,8 +111,9 @@ func (w *world) apply(p *person, m *attempt.Machine, ev attempt.Event) {
 		case attempt.Record:
 			w.record(p, a, e.What)
 		case attempt.Over:
-			d := journal.Data{Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Connected: a.WasConnected(), Answered: a.AnsweredAt != nil,
-				Pass: a.Pass, ReservedAt: a.ReservedAt}
+			d := journal.Data{Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Connected: a.WasConnected(),
+				Answered: a.AnsweredAt != nil,
+				Pass:     a.Pass, ReservedAt: a.ReservedAt}
 			if a.WasConnected() {
 				d.TalkMS = a.TalkMS()
 			}
@@ -158,7 +160,8 @@ func (w *world) step() {
 		for range n {
 			w.add("csv")
 		}
-		w.emit(journal.ContactsAdded, journal.Data{Count: n, After: &contact.Facts{State: contact.Pending, Max: w.policy.MaxAttempts, Open: true}})
+		w.emit(journal.ContactsAdded,
+			journal.Data{Count: n, After: &contact.Facts{State: contact.Pending, Max: w.policy.MaxAttempts, Open: true}})
 		return
 	}
 	if len(w.people) == 0 {
@@ -224,7 +227,8 @@ func (w *world) store(p *person, m *attempt.Machine) {
 func (w *world) progress(p *person, m *attempt.Machine) {
 	leg := func(kind engine.LegEventKind, code int) {
 		p.legSeq++
-		ev, _ := attempt.FromLeg(engine.LegEvent{Attempt: m.A.ID, Leg: m.A.ID.Leg(1), Seq: p.legSeq, At: w.now, Kind: kind, Code: code})
+		ev, _ := attempt.FromLeg(engine.LegEvent{Attempt: m.A.ID, Leg: m.A.ID.Leg(1), Seq: p.legSeq, At: w.now, Kind: kind,
+			Code: code})
 		w.apply(p, m, ev)
 	}
 	media := func(kind engine.MediaEventKind, v engine.Verdict) {
@@ -275,7 +279,8 @@ func (w *world) progress(p *person, m *attempt.Machine) {
 			w.apply(p, m, attempt.Event{Kind: attempt.SeatGranted})
 		default: // the bot connected at once, whenever that is reported
 			p.mediaSeq++
-			ev, _ := attempt.FromMedia(engine.MediaEvent{Attempt: m.A.ID, Seq: p.mediaSeq, At: *m.A.AnsweredAt, Kind: engine.MediaBotConnected})
+			ev, _ := attempt.FromMedia(engine.MediaEvent{Attempt: m.A.ID, Seq: p.mediaSeq, At: *m.A.AnsweredAt,
+				Kind: engine.MediaBotConnected})
 			now := w.now
 			w.now = *m.A.AnsweredAt
 			w.apply(p, m, ev)
@@ -448,8 +453,9 @@ func TestTheFoldOfTheEventsEqualsTheCountOfTheStates(t *testing.T) {
 	modes := []engine.AMDMode{engine.AMDOff, engine.AMDSequential, engine.AMDParallel}
 	for seed := range uint64(300) {
 		w := &world{rnd: rand.New(rand.NewPCG(seed, 0)), fold: New(), now: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC),
-			policy: contact.Policy{MaxAttempts: 2, ResultTimeout: 15 * time.Minute, Callbacks: true, Redial: redial.Rule{Delay: time.Minute,
-				OnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}, OnCustom: []string{"call again"}}},
+			policy: contact.Policy{MaxAttempts: 2, ResultTimeout: 15 * time.Minute, Callbacks: true,
+				Redial: redial.Rule{Delay: time.Minute,
+					OnSystem: []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy}, OnCustom: []string{"call again"}}},
 			cfg: attempt.Config{RingTimeout: 30 * time.Second, CallLimit: time.Hour, AMD: modes[seed%3]}}
 		step := func() {
 			before := w.fold.Counters().Callbacks

@@ -67,7 +67,8 @@ func TestALegInTheMiddleOfItsAttemptHasTheNextToken(t *testing.T) {
 			sent(tr, now, l)
 			grants = append(grants, now)
 		}
-		if took, most := grants[n-1].Sub(start), time.Duration(n+2)*(time.Second/time.Duration(cps)+10*time.Millisecond)+time.Second; took > most {
+		if took, most := grants[n-1].Sub(start), time.Duration(n+2)*(time.Second/time.Duration(cps)+10*time.Millisecond)+
+			time.Second; took > most {
 			t.Fatalf("%d legs at %d a second took %v", n, cps, took)
 		}
 		for i := cps; i < n; i++ {
@@ -116,7 +117,8 @@ func TestALegOfAnotherNodeInTheMiddleOfItsAttemptHasTheNextToken(t *testing.T) {
 		sent(tr, start, attemptLeg(i, 1))
 	}
 	_, _, retry := tr.Admit(start, attemptLeg(100, 2), ttl, time.Second)
-	if ok, c, at := tr.Admit(retry, attemptLeg(200, 1), ttl, time.Second); ok || c != engine.ConstraintTrunkCPS || !at.After(retry) {
+	if ok, c, at := tr.Admit(retry, attemptLeg(200, 1), ttl, time.Second); ok || c != engine.ConstraintTrunkCPS ||
+		!at.After(retry) {
 		t.Errorf("%v, %s until %v", ok, c, at)
 	}
 	if ok, _, _ := tr.Admit(retry, attemptLeg(100, 2), ttl, time.Second); !ok {

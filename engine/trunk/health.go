@@ -209,7 +209,8 @@ func (h *health) forbidden() (reason string, ok bool) {
 			others++
 		}
 	}
-	if len(refused) < forbiddenCallers || len(destinations) < forbiddenDestinations || 2*count < len(h.results) || 2*others < results {
+	if len(refused) < forbiddenCallers || len(destinations) < forbiddenDestinations || 2*count < len(h.results) ||
+		2*others < results {
 		return "", false
 	}
 	return fmt.Sprintf("403 Forbidden to %d of the last %d calls, from %d caller IDs to %d destinations",

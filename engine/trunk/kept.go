@@ -27,7 +27,8 @@ func (t *Trunk) Granted(leg engine.LegID) { t.health.granted(leg) }
 
 // Admit takes a token and leases a channel for a leg of another node, which has checked the trunk's
 // health itself, and sends its INVITE within unused or never. Otherwise it is like Acquire.
-func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl, unused time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
+func (t *Trunk) Admit(now time.Time, leg engine.LegID, ttl, unused time.Duration) (ok bool, c engine.Constraint,
+	retryAt time.Time) {
 	until := now.Add(unused)
 	if a, ok := t.wire.unsent[leg]; ok && t.channels.Renew(now, leg, ttl) { // a repeated request
 		t.wire.unsent[leg] = allowance{a.from, until}

@@ -50,7 +50,8 @@ func TestACountThatBeginsAnewForgetsTheLastSecond(t *testing.T) {
 	if legs := k.Legs(); len(legs) != 1 || legs[0] != "live" {
 		t.Errorf("legs: %v", legs)
 	}
-	if ok, c, at := k.Admit(now, "new", time.Hour, unused); ok || c != engine.ConstraintTrunkCPS || at.Sub(now) < time.Second {
+	if ok, c, at := k.Admit(now, "new", time.Hour, unused); ok || c != engine.ConstraintTrunkCPS ||
+		at.Sub(now) < time.Second {
 		t.Errorf("at once: %v %s, again in %v", ok, c, at.Sub(now))
 	}
 }

@@ -15,7 +15,8 @@ func TestATrunkOfWhichNothingIsSaidTakesTenCallsASecondAndAHundredAtOnce(t *test
 			t.Errorf("%d: %+v", n, s)
 		}
 	}
-	if s := New(engine.TrunkSettings{CPSCap: 1, ChannelCap: 1, Weight: 1}).Settings(); s.CPSCap != 1 || s.ChannelCap != 1 || s.Weight != 1 {
+	if s := New(engine.TrunkSettings{CPSCap: 1, ChannelCap: 1, Weight: 1}).Settings(); s.CPSCap != 1 ||
+		s.ChannelCap != 1 || s.Weight != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -82,7 +83,8 @@ func TestARefusalKeepsTheEarliestTime(t *testing.T) {
 	refused := func(c engine.Constraint, s int) Candidate {
 		return Candidate{ID: engine.TrunkID(c), Constraint: c, RetryAt: start.Add(time.Duration(s) * time.Second)}
 	}
-	_, r, ok := Choose([]Candidate{refused(engine.ConstraintTrunkCPS, 3), refused(engine.ConstraintTrunkCPS, 2), refused(engine.ConstraintTrunkCPS, 4)}, nil, 0)
+	_, r, ok := Choose([]Candidate{refused(engine.ConstraintTrunkCPS, 3), refused(engine.ConstraintTrunkCPS, 2),
+		refused(engine.ConstraintTrunkCPS, 4)}, nil, 0)
 	if ok || r.Constraint != engine.ConstraintTrunkCPS || !r.RetryAt.Equal(start.Add(2*time.Second)) {
 		t.Errorf("%+v", r)
 	}

@@ -36,8 +36,9 @@ const (
 // Defaults are the settings without any given values. The port is the default of the transport, or
 // comes from the name server (see Complete).
 func Defaults() engine.TrunkSettings {
-	return engine.TrunkSettings{Transport: "udp", NumberFormat: string(number.E164), CPSCap: defaultCPS, ChannelCap: defaultChannels,
-		Weight: 1, OptionsSec: 30, Active: true}
+	return engine.TrunkSettings{Transport: "udp", NumberFormat: string(number.E164), CPSCap: defaultCPS,
+		ChannelCap: defaultChannels,
+		Weight:     1, OptionsSec: 30, Active: true}
 }
 
 // Complete fills in what follows from other settings: how the carrier authenticates us, and the
@@ -104,13 +105,15 @@ func (v *validator) fail(field, code, message string) {
 }
 
 func (v *validator) account(s *engine.TrunkSettings) {
-	v.oneOf("kind", string(s.Kind), string(engine.TrunkByIP), string(engine.TrunkByPassword), string(engine.TrunkRegistered))
+	v.oneOf("kind", string(s.Kind), string(engine.TrunkByIP), string(engine.TrunkByPassword),
+		string(engine.TrunkRegistered))
 	v.text("username", s.Username, SecretCap)
 	v.text("password", s.Password, SecretCap)
 	switch s.Kind {
 	case engine.TrunkByIP:
 		if s.Username != "" {
-			v.fail("username", "not_used", "a trunk of kind ip answers no challenge; make it kind credentials, or leave the username out")
+			v.fail("username", "not_used",
+				"a trunk of kind ip answers no challenge; make it kind credentials, or leave the username out")
 		}
 	case engine.TrunkByPassword, engine.TrunkRegistered:
 		if s.Username == "" {
@@ -127,11 +130,13 @@ func (v *validator) caller(s *engine.TrunkSettings) {
 	}
 	v.oneOf("caller_id_header", s.CallerIDHeader, "", "none", "p_asserted_identity", "p_preferred_identity")
 	v.privacy(s.Privacy)
-	v.oneOf("number_format", s.NumberFormat, string(number.E164), string(number.E164NoPlus), string(number.National), string(number.International))
+	v.oneOf("number_format", s.NumberFormat, string(number.E164), string(number.E164NoPlus), string(number.National),
+		string(number.International))
 	switch {
 	case s.NumberCountry == "":
 		if s.NumberFormat == string(number.National) {
-			v.fail("number_country", "required", "is required with number_format national: the country in which numbers are dialled, for example DE")
+			v.fail("number_country", "required",
+				"is required with number_format national: the country in which numbers are dialled, for example DE")
 		}
 	case !number.SupportedRegion(s.NumberCountry):
 		v.fail("number_country", "unknown_value", "must be an ISO 3166 country code of two capital letters, for example DE")
@@ -145,8 +150,10 @@ func (v *validator) privacy(s string) {
 	}
 	values := strings.Split(s, ";")
 	for i, p := range values {
-		if !slices.Contains([]string{"none", "id", "header", "user", "session", "critical"}, p) || slices.Contains(values[:i], p) {
-			v.fail("privacy", "unknown_value", "must be none, id, header, user, session, or several with ; and then perhaps critical, for example id;critical")
+		if !slices.Contains([]string{"none", "id", "header", "user", "session", "critical"}, p) ||
+			slices.Contains(values[:i], p) {
+			v.fail("privacy", "unknown_value",
+				"must be none, id, header, user, session, or several with ; and then perhaps critical, for example id;critical")
 			return
 		}
 	}
@@ -157,7 +164,8 @@ func (v *validator) privacy(s string) {
 
 func (v *validator) proxy(s string) {
 	host, port, ok := s, "", true
-	if i := strings.LastIndexByte(s, ':'); i >= 0 && i > strings.IndexByte(s, ']') && (s[0] == '[' || strings.Count(s, ":") == 1) {
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && i > strings.IndexByte(s, ']') &&
+		(s[0] == '[' || strings.Count(s, ":") == 1) {
 		host, port = s[:i], s[i+1:]
 		n, err := strconv.Atoi(port)
 		ok = err == nil && n >= 1 && n <= 65535 && port[0] != '+'
@@ -193,7 +201,8 @@ func (v *validator) headers(list []engine.SIPHeader) {
 		case !token(h.Name):
 			v.fail(at+"name", "invalid_format", "must be a header name: letters, digits and dashes, no colon")
 		case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "content-"):
-			v.fail(at+"name", "reserved_header", "is written by the dialler itself; use the setting that it has, or leave it out")
+			v.fail(at+"name", "reserved_header",
+				"is written by the dialler itself; use the setting that it has, or leave it out")
 		}
 		if strings.TrimSpace(h.Value) == "" {
 			v.fail(at+"value", "required", "must not be empty")
@@ -233,7 +242,8 @@ func (v *validator) oneOf(field, s string, values ...string) {
 	if slices.Contains(values, s) {
 		return
 	}
-	v.fail(field, "unknown_value", "must be one of "+strings.Join(slices.DeleteFunc(values, func(s string) bool { return s == "" }), ", "))
+	v.fail(field, "unknown_value", "must be one of "+strings.Join(
+		slices.DeleteFunc(values, func(s string) bool { return s == "" }), ", "))
 }
 
 func (v *validator) within(field string, n, least, most int) {

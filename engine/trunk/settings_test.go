@@ -57,7 +57,8 @@ func TestEverySettingOfATrunkIsChecked(t *testing.T) {
 	f(func(t *s) { t.Kind, t.Username = engine.TrunkByIP, "u" }, "username not_used")
 	f(func(t *s) { t.Kind = engine.TrunkRegistered }, "username required")
 	f(func(t *s) { t.Username, t.Password = "u\r\nX: y", "p\n" }, "username invalid_format", "password invalid_format")
-	f(func(t *s) { t.Username, t.Password = strings.Repeat("u", 129), strings.Repeat("p", 129) }, "username too_long", "password too_long")
+	f(func(t *s) { t.Username, t.Password = strings.Repeat("u", 129), strings.Repeat("p", 129) }, "username too_long",
+		"password too_long")
 	f(func(t *s) { t.FromUser, t.FromDomain = "a@b", "a/b" }, "from_domain invalid_format", "from_user invalid_format")
 	f(func(t *s) { t.CallerIDHeader = "P-Asserted-Identity" }, "caller_id_header unknown_value")
 	for _, p := range []string{"none", "id", "header;user", "id;critical", "user;session;id"} {
@@ -72,10 +73,12 @@ func TestEverySettingOfATrunkIsChecked(t *testing.T) {
 	f(func(t *s) { t.NumberFormat = "national" }, "number_country required")
 	f(func(t *s) { t.NumberFormat, t.NumberCountry = "national", "DE" })
 	f(func(t *s) { t.NumberCountry = "de" }, "number_country unknown_value")
-	for _, p := range []string{"proxy.example.org", "192.0.2.1:5080", "[2001:db8::1]:5060", "[2001:db8::1]", "2001:db8::1"} {
+	for _, p := range []string{"proxy.example.org", "192.0.2.1:5080", "[2001:db8::1]:5060", "[2001:db8::1]",
+		"2001:db8::1"} {
 		f(func(t *s) { t.OutboundProxy = p })
 	}
-	for _, p := range []string{"sip:proxy", "proxy:", "proxy:0", "proxy:+1", "proxy:65536", "[::1]:x", "a b", ":5060", "proxy;lr"} {
+	for _, p := range []string{"sip:proxy", "proxy:", "proxy:0", "proxy:+1", "proxy:65536", "[::1]:x", "a b", ":5060",
+		"proxy;lr"} {
 		f(func(t *s) { t.OutboundProxy = p }, "outbound_proxy invalid_format")
 	}
 	f(func(t *s) { t.Listener, t.ExternalHost, t.TLSServerName = "a b", "a b", "a b" },
@@ -86,41 +89,51 @@ func TestEverySettingOfATrunkIsChecked(t *testing.T) {
 	f(func(t *s) { t.Media.Networks = make([]string, NetworksCap+1) }, "media.networks too_many")
 	f(func(t *s) { t.TLSRoots = strings.Repeat("x", RootsCap+1) }, "tls_roots too_long")
 	f(func(t *s) { t.UserAgent = "a\rb" }, "user_agent invalid_format")
-	f(func(t *s) { t.RegisterSec, t.SessionSec, t.Redirects = 29, 89, 6 }, "register_s out_of_range", "session_s out_of_range", "redirects out_of_range")
-	f(func(t *s) { t.RegisterSec, t.SessionSec, t.Redirects = 86401, -2, -1 }, "register_s out_of_range", "session_s out_of_range", "redirects out_of_range")
+	f(func(t *s) { t.RegisterSec, t.SessionSec, t.Redirects = 29, 89, 6 }, "register_s out_of_range",
+		"session_s out_of_range", "redirects out_of_range")
+	f(func(t *s) { t.RegisterSec, t.SessionSec, t.Redirects = 86401, -2, -1 }, "register_s out_of_range",
+		"session_s out_of_range", "redirects out_of_range")
 	f(func(t *s) { t.RegisterSec, t.SessionSec, t.Redirects = 30, -1, 5 })
-	f(func(t *s) { t.ReliableProvisionals, t.Inbound = "yes", "404" }, "reliable_provisionals unknown_value", "inbound unknown_value")
+	f(func(t *s) { t.ReliableProvisionals, t.Inbound = "yes", "404" }, "reliable_provisionals unknown_value",
+		"inbound unknown_value")
 	f(func(t *s) {
 		t.Media = engine.MediaProfile{Codecs: []string{"PCMA", "OPUS", "PCMA"}, SRTP: "yes", DTMF: "tone"}
 	},
 		"media.codecs[1] unknown_value", "media.codecs[2] duplicate", "media.srtp unknown_value", "media.dtmf unknown_value")
 	f(func(t *s) { t.Media.Codecs = []string{"G722", "PCMA", "PCMU", "PCMU"} }, "media.codecs too_many")
 	f(func(t *s) { t.CPSCap, t.ChannelCap, t.Priority, t.Weight, t.OptionsSec = 0, 0, -1, 0, 4 },
-		"cps_cap out_of_range", "channel_cap out_of_range", "priority out_of_range", "weight out_of_range", "options_s out_of_range")
+		"cps_cap out_of_range", "channel_cap out_of_range", "priority out_of_range", "weight out_of_range",
+		"options_s out_of_range")
 	f(func(t *s) {
 		t.CPSCap, t.ChannelCap, t.Priority, t.Weight, t.OptionsSec = 10_001, 100_001, 1001, 1001, 3601
 	},
-		"cps_cap out_of_range", "channel_cap out_of_range", "priority out_of_range", "weight out_of_range", "options_s out_of_range")
+		"cps_cap out_of_range", "channel_cap out_of_range", "priority out_of_range", "weight out_of_range",
+		"options_s out_of_range")
 }
 
 func TestAHeaderThatTheDiallerWritesCannotBeSet(t *testing.T) {
 	headers := func(h ...engine.SIPHeader) []string {
 		return wrong(func(t *engine.TrunkSettings) { t.ExtraHeaders = h })
 	}
-	for _, name := range []string{"Via", "v", "FROM", "f", "To", "t", "Call-ID", "i", "CSeq", "Contact", "m", "Content-Type", "Content-Length",
-		"content-anything", "c", "l", "Route", "Record-Route", "Max-Forwards", "Authorization", "Proxy-Authorization", "Identity", "y", "Privacy",
+	for _, name := range []string{"Via", "v", "FROM", "f", "To", "t", "Call-ID", "i", "CSeq", "Contact", "m",
+		"Content-Type", "Content-Length", "content-anything", "c", "l", "Route", "Record-Route", "Max-Forwards",
+		"Authorization", "Proxy-Authorization", "Identity", "y", "Privacy",
 		"P-Asserted-Identity", "User-Agent", "Require", "Supported", "Session-Expires"} {
-		if got := headers(engine.SIPHeader{Name: name, Value: "x"}); !slices.Equal(got, []string{"extra_headers[0].name reserved_header"}) {
+		if got := headers(engine.SIPHeader{Name: name, Value: "x"}); !slices.Equal(got,
+			[]string{"extra_headers[0].name reserved_header"}) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if got := headers(engine.SIPHeader{Name: "X-Account", Value: "42"}, engine.SIPHeader{Name: "P-Charge-Info", Value: "<sip:1@x>;npi=1"}); got != nil {
+	if got := headers(engine.SIPHeader{Name: "X-Account", Value: "42"},
+		engine.SIPHeader{Name: "P-Charge-Info", Value: "<sip:1@x>;npi=1"}); got != nil {
 		t.Errorf("%q", got)
 	}
-	got := headers(engine.SIPHeader{}, engine.SIPHeader{Name: "X Y", Value: "a\r\nVia: b"}, engine.SIPHeader{Name: "X:", Value: strings.Repeat("x", 513)},
+	got := headers(engine.SIPHeader{}, engine.SIPHeader{Name: "X Y", Value: "a\r\nVia: b"},
+		engine.SIPHeader{Name: "X:", Value: strings.Repeat("x", 513)},
 		engine.SIPHeader{Name: strings.Repeat("x", 65), Value: "v"})
-	if !slices.Equal(got, []string{"extra_headers[0].name required", "extra_headers[0].value required", "extra_headers[1].name invalid_format",
-		"extra_headers[1].value invalid_format", "extra_headers[2].name invalid_format", "extra_headers[2].value too_long", "extra_headers[3].name too_long"}) {
+	if !slices.Equal(got, []string{"extra_headers[0].name required", "extra_headers[0].value required",
+		"extra_headers[1].name invalid_format", "extra_headers[1].value invalid_format",
+		"extra_headers[2].name invalid_format", "extra_headers[2].value too_long", "extra_headers[3].name too_long"}) {
 		t.Errorf("%q", got)
 	}
 	if got := headers(make([]engine.SIPHeader, 21)...); !slices.Equal(got, []string{"extra_headers too_many"}) {
@@ -155,8 +168,8 @@ func TestAnOmittedPortIsTheTransportsForAnAddressAndTheNameServersForAName(t *te
 func TestNoSettingThatPassesHoldsALineEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := plain()
-		fields := []*string{&s.Host, &s.Username, &s.Password, &s.FromDomain, &s.FromUser, &s.Privacy, &s.OutboundProxy, &s.ExternalHost,
-			&s.TLSServerName, &s.UserAgent, &s.Listener, &s.NumberCountry, &s.CallerIDHeader}
+		fields := []*string{&s.Host, &s.Username, &s.Password, &s.FromDomain, &s.FromUser, &s.Privacy, &s.OutboundProxy,
+			&s.ExternalHost, &s.TLSServerName, &s.UserAgent, &s.Listener, &s.NumberCountry, &s.CallerIDHeader}
 		evil := rapid.StringMatching(`[a-z]{0,3}[\r\n\x00][a-z: ]{0,5}`).Draw(t, "value")
 		i := rapid.IntRange(0, len(fields)+1).Draw(t, "field")
 		switch i - len(fields) {

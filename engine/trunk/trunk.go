@@ -100,7 +100,8 @@ func (t *Trunk) take(now time.Time, leg engine.LegID, until time.Time) {
 
 // Acquire takes one CPS token and leases one channel to a leg for ttl. A repeated request for the
 // same leg renews its lease and takes no second token. Its INVITE may leave from From on.
-func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint, retryAt time.Time) {
+func (t *Trunk) Acquire(now time.Time, leg engine.LegID, ttl time.Duration) (ok bool, c engine.Constraint,
+	retryAt time.Time) {
 	if t.channels.Renew(now, leg, ttl) {
 		return true, engine.ConstraintNone, time.Time{}
 	}
@@ -202,7 +203,8 @@ type Status struct {
 
 // Status returns the trunk's current state, for people.
 func (t *Trunk) Status(now time.Time) Status {
-	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole, Placed: t.placed.rate(now), Legs: t.Held(), Channels: t.settings.ChannelCap}
+	s := Status{Health: t.Health(now), Rate: t.Rate(now), Share: float64(t.bucket.share(now)) / whole,
+		Placed: t.placed.rate(now), Legs: t.Held(), Channels: t.settings.ChannelCap}
 	blocked := t.bucket.blocked
 	switch _, c, at := t.Check(now); {
 	case c == engine.ConstraintTrunkHealth && !at.IsZero():

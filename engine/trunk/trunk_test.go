@@ -291,8 +291,10 @@ func Test403sHoldTheTrunkOnlyOverFiveDestinationsAndTwoCallerIDs(t *testing.T) {
 			report(i, engine.PhoneNumber(fmt.Sprint("+", i%destinations)), 403)
 		}
 		s := tr.Status(at(n*10 + 1))
-		if s.Health != want || (s.Reason != "") != (want == Held) || want == Held && !strings.HasPrefix(s.Reason, "403 Forbidden to ") {
-			t.Errorf("%d of %d from %d callers to %d destinations: %s (%s), want %s", forbidden, forbidden+others, callers, destinations, s.Health, s.Reason, want)
+		if s.Health != want || (s.Reason != "") != (want == Held) || want == Held &&
+			!strings.HasPrefix(s.Reason, "403 Forbidden to ") {
+			t.Errorf("%d of %d from %d callers to %d destinations: %s (%s), want %s", forbidden, forbidden+others, callers,
+				destinations, s.Health, s.Reason, want)
 		}
 	}
 	f(2, 4, 20, 0, Up)
@@ -351,16 +353,19 @@ func TestATrialThatMeetsA403HoldsAHeldTrunkOn(t *testing.T) {
 	tr := fresh(1000, 1000)
 	for i := range 6 {
 		tr.Acquire(at(i*10), leg(i), ttl)
-		tr.Report(at(i*10), leg(i), engine.PhoneNumber(fmt.Sprint("+4930", i%2)), engine.PhoneNumber(fmt.Sprint("+", i)), code(403))
+		tr.Report(at(i*10), leg(i), engine.PhoneNumber(fmt.Sprint("+4930", i%2)), engine.PhoneNumber(fmt.Sprint("+", i)),
+			code(403))
 		tr.Release(at(i*10), leg(i))
 	}
 	before := tr.Status(at(60))
-	if before.Health != Held || before.Reason != "403 Forbidden to 5 of the last 5 calls, from 2 caller IDs to 5 destinations" {
+	if before.Health != Held || before.Reason != "403 Forbidden to 5 of the last 5 calls, from 2 caller IDs to 5 "+
+		"destinations" {
 		t.Fatalf("%+v", before)
 	}
 	tr.Acquire(at(60_100), "trial", ttl)
 	tr.Report(at(60_200), "trial", "+49300", "+1", code(403))
-	if s := tr.Status(at(60_300)); s.Health != Held || s.Reason != before.Reason || s.RetryAt == nil || !s.RetryAt.Equal(at(180_200)) {
+	if s := tr.Status(at(60_300)); s.Health != Held || s.Reason != before.Reason || s.RetryAt == nil ||
+		!s.RetryAt.Equal(at(180_200)) {
 		t.Errorf("%+v", s)
 	}
 	tr.Configure(tr.Settings())
@@ -403,10 +408,12 @@ func TestRetryAfterOfALimitStopsTheTrunkForAMinuteAtMostAndIsShown(t *testing.T)
 		r := disposition.Classify(disposition.Input{Code: 503, LimitReached: true, RetryAfter: after})
 		tr.Report(at(0), leg(1), caller, "+1", &r)
 		until := at(0).Add(want)
-		if ok, c, retry := tr.Check(at(10)); ok || c != engine.ConstraintTrunkCPS || !retry.Equal(until) || tr.Tokens(at(10)) != 0 {
+		if ok, c, retry := tr.Check(at(10)); ok || c != engine.ConstraintTrunkCPS || !retry.Equal(until) ||
+			tr.Tokens(at(10)) != 0 {
 			t.Fatal(ok, c, retry)
 		}
-		if s := tr.Status(at(10)); s.Health != Up || s.RetryAt == nil || !s.RetryAt.Equal(until) || s.Reason == "" || s.Rate != 0 || s.Share != 0.5 {
+		if s := tr.Status(at(10)); s.Health != Up || s.RetryAt == nil || !s.RetryAt.Equal(until) || s.Reason == "" ||
+			s.Rate != 0 || s.Share != 0.5 {
 			t.Errorf("%+v", s)
 		}
 		if ok, _, _ := tr.Check(until); !ok {
@@ -473,8 +480,10 @@ func TestARefusalNamesTheMostHopefulReason(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	cps1, cps2 := Candidate{ID: "a", Constraint: engine.ConstraintTrunkCPS, RetryAt: at(10)}, Candidate{ID: "b", Constraint: engine.ConstraintTrunkCPS, RetryAt: at(5)}
-	full, ill := Candidate{ID: "c", Constraint: engine.ConstraintTrunkChannels}, Candidate{ID: "d", Constraint: engine.ConstraintTrunkHealth, RetryAt: at(9)}
+	cps1, cps2 := Candidate{ID: "a", Constraint: engine.ConstraintTrunkCPS, RetryAt: at(10)}, Candidate{ID: "b",
+		Constraint: engine.ConstraintTrunkCPS, RetryAt: at(5)}
+	full, ill := Candidate{ID: "c", Constraint: engine.ConstraintTrunkChannels}, Candidate{ID: "d",
+		Constraint: engine.ConstraintTrunkHealth, RetryAt: at(9)}
 	f(Refusal{Constraint: engine.ConstraintTrunkHealth})
 	f(Refusal{engine.ConstraintTrunkHealth, at(9)}, ill)
 	f(Refusal{engine.ConstraintTrunkChannels, time.Time{}}, ill, full)

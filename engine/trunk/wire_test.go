@@ -174,7 +174,8 @@ func TestWhatAnInviteWaitsForCostsNoRate(t *testing.T) {
 			l.advance(time.Millisecond)
 		}
 		if n, least := len(l.sent), 19*cps*96/100; n < least || l.most() > cps {
-			t.Errorf("cap %d, %v to the wire, heard after %v: %d INVITEs in 20 s, %d within a second", cps, takes, heard, n, l.most())
+			t.Errorf("cap %d, %v to the wire, heard after %v: %d INVITEs in 20 s, %d within a second", cps, takes, heard, n,
+				l.most())
 		}
 	}
 	for _, remote := range []bool{false, true} {

@@ -67,14 +67,16 @@ func (e *Endpoint) Enable(active bool) {
 // Errors of a URL.
 var (
 	ErrURL    = errors.New("must be an absolute https URL without user, password and fragment")
-	ErrScheme = errors.New("must be https: messages hold personal data; http is for laboratories that run with --webhook-allow-private")
+	ErrScheme = errors.New("must be https: messages hold personal data; http is for laboratories that run with " +
+		"--webhook-allow-private")
 )
 
 // CheckURL says whether messages may be sent to an address; plain allows http.
 func CheckURL(address string, plain bool) error {
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || len(address) > URLCap || u.Hostname() == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(address, " \t\r\n"):
+	case err != nil || len(address) > URLCap || u.Hostname() == "" || u.User != nil || u.Fragment != "" ||
+		strings.ContainsAny(address, " \t\r\n"):
 		return ErrURL
 	case u.Scheme == "https", u.Scheme == "http" && plain:
 		return nil

@@ -30,8 +30,8 @@ type Kind struct {
 const Ping = "webhook.ping"
 
 // contactEvents are the events that may change a contact's state.
-var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged, journal.ContactExcluded, journal.ContactTriggered,
-	journal.ContactRetried, journal.ContactCallBackSet}
+var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged,
+	journal.ContactExcluded, journal.ContactTriggered, journal.ContactRetried, journal.ContactCallBackSet}
 
 // Kinds lists every type of message: its name, the journal's events that it reports, and its
 // content. The API's description lists each under webhooks.

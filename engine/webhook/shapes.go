@@ -54,7 +54,8 @@ type envelope struct {
 
 func (k *Kind) message(f *Fact) Message {
 	s := k.data(f)
-	return Message{ID: identify(f, k.Name), Type: k.Name, At: f.At, Campaign: f.Campaign, Subject: s.subject, Body: body(k.Name, f.At, s)}
+	return Message{ID: identify(f, k.Name), Type: k.Name, At: f.At, Campaign: f.Campaign, Subject: s.subject,
+		Body: body(k.Name, f.At, s)}
 }
 
 // PingMessage is a message without content; unique makes its identifier.
@@ -66,7 +67,8 @@ func PingMessage(e EndpointID, at time.Time, unique string) Message {
 }
 
 func identify(f *Fact, kind string) string {
-	return messageID(fmt.Sprintf("%s|%d|%d|%s|%s|%s|%d|%s", f.Campaign, f.Run, f.Seq, f.Type, f.Contact, f.Attempt, f.At.UnixMicro(), kind))
+	return messageID(fmt.Sprintf("%s|%d|%d|%s|%s|%s|%d|%s", f.Campaign, f.Run, f.Seq, f.Type, f.Contact, f.Attempt,
+		f.At.UnixMicro(), kind))
 }
 
 func messageID(unique string) string {
@@ -246,8 +248,10 @@ func attemptShape(f *Fact) shape {
 	}
 	var own map[string]string
 	if a := f.Call; a != nil {
-		d.Bot, d.To, d.From, d.Callback, d.HungUpBy, d.Session = a.Bot, shown(a.To), shown(a.From), a.Callback, a.HungUpBy, a.Session
-		d.SIPReason, d.Reserved, d.Invited, d.AnswerAt, d.BotAt = clipped(a.SIPReason, 200), a.ReservedAt, a.InviteAt, a.AnsweredAt, a.BotConnectedAt
+		d.Bot, d.To, d.From, d.Callback, d.HungUpBy, d.Session =
+			a.Bot, shown(a.To), shown(a.From), a.Callback, a.HungUpBy, a.Session
+		d.SIPReason, d.Reserved, d.Invited, d.AnswerAt, d.BotAt =
+			clipped(a.SIPReason, 200), a.ReservedAt, a.InviteAt, a.AnsweredAt, a.BotConnectedAt
 		if e.Outcome != "" { // the event is the end
 			d.Ended = a.EndedAt
 		} else {
@@ -295,7 +299,8 @@ func resultShape(f *Fact) shape {
 	if a := f.Call; a != nil {
 		d.To = shown(a.To)
 		if r := a.Result; r != nil {
-			d.SubDisposition, d.Summary, d.DoNotCall = clipped(r.SubDisposition, textCap), clipped(r.Summary, summaryCap), r.DoNotCall
+			d.SubDisposition, d.Summary, d.DoNotCall = clipped(r.SubDisposition, textCap), clipped(r.Summary,
+				summaryCap), r.DoNotCall
 			d.TranscriptURL, d.RecordingURL = clipped(r.TranscriptURL, textCap), clipped(r.RecordingURL, textCap)
 			d.variables = told(r.Variables)
 		}

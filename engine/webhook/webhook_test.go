@@ -29,7 +29,8 @@ func TestAnAnswerSaysWhenAMessageIsSentAgain(t *testing.T) {
 	}
 	f(Answer{Status: 410}, 1, true, 0, Verdict{State: Failed, Disable: DisabledGone})
 	whole := time.Duration(0)
-	for i, d := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
+	for i, d := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
 		f(Answer{Status: 500}, i+1, false, 0, again(d))
 		f(Answer{Status: 500}, i+1, false, 0.5, again(d+d/20))
 		whole += d
@@ -61,7 +62,8 @@ func TestASignatureIsThatOfTheSpecification(t *testing.T) {
 	if got := Sign("a", at, nil, secret, secret); strings.Count(got, " ") != 1 || strings.Count(got, "v1,") != 2 {
 		t.Errorf("two secrets: %q", got)
 	}
-	for _, bad := range []string{"", "whsec_", "whsec_####", WriteSecret(make([]byte, 23)), WriteSecret(make([]byte, 65)), strings.Repeat("A", 44)} {
+	for _, bad := range []string{"", "whsec_", "whsec_####", WriteSecret(make([]byte, 23)), WriteSecret(make([]byte, 65)),
+		strings.Repeat("A", 44)} {
 		if _, err := ReadSecret(bad); err == nil {
 			t.Errorf("%q is taken for a secret", bad)
 		}

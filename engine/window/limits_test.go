@@ -20,7 +20,8 @@ func TestTheFirstAndTheLastOfTimesAndDatesAreAccepted(t *testing.T) {
 			t.Errorf("%s is read as %v", s, v)
 		}
 	}
-	for d, want := range map[Date]bool{{1, 1, 1}: true, {9999, 12, 31}: true, {0, 12, 31}: false, {10000, 1, 1}: false, {2030, 2, 29}: false} {
+	for d, want := range map[Date]bool{{1, 1, 1}: true, {9999, 12, 31}: true, {0, 12, 31}: false, {10000, 1, 1}: false,
+		{2030, 2, 29}: false} {
 		if _, err := d.MarshalText(); (err == nil) != want {
 			t.Errorf("%v: %v", d, err)
 		}
@@ -29,7 +30,8 @@ func TestTheFirstAndTheLastOfTimesAndDatesAreAccepted(t *testing.T) {
 
 func TestAWindowInTwoZonesIsLookedForOverThreeHundredAndSeventyDays(t *testing.T) {
 	// The clocks of Seoul and Pyongyang differed by half an hour until 4 May 2018.
-	w := Window{Zone: "UTC", Start: hm("09:00"), End: hm("09:30"), ContactZone: true}.For([]string{"Asia/Seoul", "Asia/Pyongyang"})
+	w := Window{Zone: "UTC", Start: hm("09:00"), End: hm("09:30"),
+		ContactZone: true}.For([]string{"Asia/Seoul", "Asia/Pyongyang"})
 	opens := instant("2018-05-05T00:00:00Z")
 	early := opens.AddDate(0, 0, -370)
 	if at, ok := w.NextOpening(early); ok {
@@ -42,7 +44,8 @@ func TestAWindowInTwoZonesIsLookedForOverThreeHundredAndSeventyDays(t *testing.T
 
 func TestAWindowThatTheClockJumpsOverFromItsFirstMinuteDoesNotOpen(t *testing.T) {
 	w := win("02:00", "02:30", "Europe/Berlin") // 02:00 is 03:00 that night
-	if at, ok := w.NextOpening(instant("2030-03-31T00:00:00+01:00")); !ok || !at.Equal(instant("2030-04-01T02:00:00+02:00")) {
+	if at, ok := w.NextOpening(instant("2030-03-31T00:00:00+01:00")); !ok ||
+		!at.Equal(instant("2030-04-01T02:00:00+02:00")) {
 		t.Errorf("%v, %v", at, ok)
 	}
 }

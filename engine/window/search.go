@@ -189,5 +189,6 @@ func nextChange(at time.Time) time.Time {
 // sinceMidnight is the wall clock's time of day as a duration.
 func sinceMidnight(local time.Time) time.Duration {
 	h, m, s := local.Clock()
-	return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second + time.Duration(local.Nanosecond())
+	return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second +
+		time.Duration(local.Nanosecond())
 }

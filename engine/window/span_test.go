@@ -30,7 +30,8 @@ func TestOpenTimePassesOnlyWhileTheWindowIsOpen(t *testing.T) {
 	f(berlin(t, 1, 7, 0), 16*time.Hour, berlin(t, 4, 17, 0))
 	f(berlin(t, 2, 12, 0), 0, berlin(t, 2, 12, 0))
 	always := Window{Zone: "UTC"}
-	if at, ok := always.After(berlin(t, 1, 0, 0), 1000*time.Hour); !ok || !at.Equal(berlin(t, 1, 0, 0).Add(1000*time.Hour)) {
+	if at, ok := always.After(berlin(t, 1, 0, 0), 1000*time.Hour); !ok ||
+		!at.Equal(berlin(t, 1, 0, 0).Add(1000*time.Hour)) {
 		t.Errorf("always open: %v %v", at, ok)
 	}
 	never := Window{Zone: "UTC", Days: []Day{}}

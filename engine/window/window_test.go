@@ -46,7 +46,8 @@ func TestAWindowStaysOpenOverMidnightWhenTheNextDayFollowsAtOnce(t *testing.T) {
 	if d := w.OpenFor(at.Add(5*time.Second), time.Minute); d != 0 {
 		t.Errorf("closed: open for %v", d)
 	}
-	w = Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60, ContactZone: true}.For([]string{"Europe/Berlin", "America/New_York"})
+	w = Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60, ContactZone: true}.For([]string{"Europe/Berlin",
+		"America/New_York"})
 	if d := w.OpenFor(time.Date(2026, 3, 2, 15, 59, 58, 0, time.UTC), time.Minute); d != 2*time.Second {
 		t.Errorf("of two zones the first to close rules: open for %v", d)
 	}
@@ -150,10 +151,13 @@ func TestDaylightSavingTimeBothWays(t *testing.T) {
 	f(win("22:00", "03:00", york), "2030-03-09T12:00:00-05:00", "2030-03-09T22:00:00-05:00", "2030-03-10T03:00:00-04:00")
 	f(win("22:00", "03:00", york), "2030-11-02T12:00:00-04:00", "2030-11-02T22:00:00-04:00", "2030-11-03T03:00:00-05:00")
 	// Midnight itself is skipped, or shown twice.
-	f(win("00:00", "00:00", "Africa/Cairo", Fri), "2030-04-25T12:00:00+02:00", "2030-04-26T01:00:00+03:00", "2030-04-27T00:00:00+03:00")
-	f(win("00:00", "00:00", "America/Havana", Sat), "2030-11-02T00:00:00-04:00", "2030-11-02T00:00:00-04:00", "2030-11-03T00:00:00-04:00")
+	f(win("00:00", "00:00", "Africa/Cairo", Fri), "2030-04-25T12:00:00+02:00", "2030-04-26T01:00:00+03:00",
+		"2030-04-27T00:00:00+03:00")
+	f(win("00:00", "00:00", "America/Havana", Sat), "2030-11-02T00:00:00-04:00", "2030-11-02T00:00:00-04:00",
+		"2030-11-03T00:00:00-04:00")
 	// A day that never existed: Apia skipped 30 December 2011, a Friday.
-	f(win("09:00", "17:00", "Pacific/Apia", Fri), "2011-12-29T20:00:00-10:00", "2012-01-06T09:00:00+14:00", "2012-01-06T17:00:00+14:00")
+	f(win("09:00", "17:00", "Pacific/Apia", Fri), "2011-12-29T20:00:00-10:00", "2012-01-06T09:00:00+14:00",
+		"2012-01-06T17:00:00+14:00")
 
 	inside := win("01:00", "02:30", berlin)
 	for at, open := range map[string]bool{
@@ -203,7 +207,8 @@ func TestNumbersOfSeveralZonesAreCalledWhenAllAreOpen(t *testing.T) {
 	}
 	f(nil, "2030-05-02T00:00:00Z", "2030-05-02T07:00:00Z", "2030-05-02T16:00:00Z") // the campaign's own
 	f([]string{"America/New_York"}, "2030-05-02T00:00:00Z", "2030-05-02T13:00:00Z", "2030-05-02T22:00:00Z")
-	f([]string{"America/New_York", "America/Los_Angeles"}, "2030-05-02T00:00:00Z", "2030-05-02T16:00:00Z", "2030-05-02T22:00:00Z")
+	f([]string{"America/New_York", "America/Los_Angeles"}, "2030-05-02T00:00:00Z", "2030-05-02T16:00:00Z",
+		"2030-05-02T22:00:00Z")
 	f([]string{"America/New_York", "Pacific/Guam"}, "2030-05-02T00:00:00Z", "", "") // never both
 	f([]string{"America/New_York", "No/Where"}, "2030-05-02T00:00:00Z", "", "")
 	if w.For([]string{"America/New_York", "Pacific/Guam"}).Open(instant("2030-05-02T14:00:00Z")) {
@@ -284,8 +289,10 @@ func TestJSONIsWhatTheInterfaceShows(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		t.Fatal(err)
 	}
-	want := Window{Start: 540, End: 1085, Zone: "Europe/Berlin", Days: []Day{Mon, Sun}, Holidays: []Date{{2030, 12, 25}}, ContactZone: true}
-	if w.Start != want.Start || w.End != want.End || w.Zone != want.Zone || !slices.Equal(w.Days, want.Days) || !slices.Equal(w.Holidays, want.Holidays) || !w.ContactZone {
+	want := Window{Start: 540, End: 1085, Zone: "Europe/Berlin", Days: []Day{Mon, Sun}, Holidays: []Date{{2030, 12, 25}},
+		ContactZone: true}
+	if w.Start != want.Start || w.End != want.End || w.Zone != want.Zone || !slices.Equal(w.Days, want.Days) ||
+		!slices.Equal(w.Holidays, want.Holidays) || !w.ContactZone {
 		t.Fatalf("%+v", w)
 	}
 	if b, err := json.Marshal(w); err != nil || string(b) != text {
@@ -366,8 +373,10 @@ func wallOpen(w Window, zone string, t time.Time) bool {
 	return clock >= start && works(noon) || clock < end && works(noon.AddDate(0, 0, -1))
 }
 
-var zonesWithChanges = []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "America/Havana",
-	"Africa/Casablanca", "Pacific/Chatham", "Asia/Kolkata", "UTC", "America/Sao_Paulo", "Pacific/Apia", "Asia/Tehran", "Europe/Dublin"}
+var zonesWithChanges = []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo",
+	"America/Havana",
+	"Africa/Casablanca", "Pacific/Chatham", "Asia/Kolkata", "UTC", "America/Sao_Paulo", "Pacific/Apia", "Asia/Tehran",
+	"Europe/Dublin"}
 
 func drawWindow(t *rapid.T) Window {
 	minutes := rapid.IntRange(0, 95)
@@ -384,7 +393,8 @@ func drawWindow(t *rapid.T) Window {
 
 // drawInstant prefers the hours around changes of the clock.
 func drawInstant(t *rapid.T, zone string) time.Time {
-	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.Int64Range(0, 40*365*24*60).Draw(t, "minute")) * time.Minute)
+	at := time.Date(2000, 1, 1, 0, 0, 0, 0,
+		time.UTC).Add(time.Duration(rapid.Int64Range(0, 40*365*24*60).Draw(t, "minute")) * time.Minute)
 	if rapid.Bool().Draw(t, "near a change") {
 		loc, _ := time.LoadLocation(zone)
 		if _, change := at.In(loc).ZoneBounds(); !change.IsZero() {
@@ -471,7 +481,8 @@ func TestSeveralZonesAreTheIntersection(t *testing.T) {
 		} else if !w.Open(next) || next.Before(now) {
 			t.Fatalf("%+v: opens %s", w, next)
 		}
-		for at := now; at.Before(next) && at.Before(now.AddDate(0, 0, 8)); at = at.Truncate(5 * time.Minute).Add(5 * time.Minute) {
+		for at := now; at.Before(next) && at.Before(now.AddDate(0, 0, 8)); at =
+			at.Truncate(5 * time.Minute).Add(5 * time.Minute) {
 			if w.Open(at) {
 				t.Fatalf("%+v from %s: opens %s, but %s is open", w, now, next, at)
 			}
@@ -511,7 +522,8 @@ func BenchmarkNextOpening(b *testing.B) {
 
 // FuzzTimes checks that an accepted time of day or date is written as it came.
 func FuzzTimes(f *testing.F) {
-	for _, s := range []string{"09:30", "24:00", "2026-02-28", "2024-02-29", "0000-01-01", "9:30", "24:01", "2026-02-30", "::::::"} {
+	for _, s := range []string{"09:30", "24:00", "2026-02-28", "2024-02-29", "0000-01-01", "9:30", "24:01", "2026-02-30",
+		"::::::"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -34,7 +34,8 @@ type Placed struct {
 // Dialout places a call. Codes: bot_not_found, bot_inactive, suppressed,
 // no_capacity and others; see openapi.yaml.
 func (c *Client) Dialout(ctx context.Context, d Dialout) (p Placed, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/sip/dialout", body: d, key: keyed(d.IdempotencyKey)}, &p)
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/sip/dialout", body: d, key: keyed(d.IdempotencyKey)},
+		&p)
 	return p, err
 }
 
@@ -104,7 +105,8 @@ type CallFilter struct {
 // Calls iterates over the calls, newest first. It ends at the first error.
 func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error] {
 	q := url.Values{"page_size": {strconv.Itoa(pageSize)}}
-	for k, v := range map[string]string{"campaign_id": f.CampaignID, "contact_id": f.ContactID, "number": f.Number, "trunk": f.Trunk,
+	for k, v := range map[string]string{"campaign_id": f.CampaignID, "contact_id": f.ContactID, "number": f.Number,
+		"trunk": f.Trunk,
 		"state": f.State, "outcome": f.Outcome} {
 		if v != "" {
 			q.Set(k, v)
@@ -168,7 +170,8 @@ func (t *Triggered) Dialled() bool { return t.Status == "dialled" }
 // Trigger adds a contact and dials or queues it. Codes: campaign_not_found,
 // outside_window, campaign_not_running, contact_excluded and others.
 func (c *Client) Trigger(ctx context.Context, t Trigger) (got Triggered, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/campaigns/trigger", body: t, key: keyed(t.IdempotencyKey)}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/campaigns/trigger", body: t,
+		key: keyed(t.IdempotencyKey)}, &got)
 	return got, err
 }
 
@@ -193,6 +196,7 @@ type Excluded struct {
 
 // Exclude returns once no new call to them can begin.
 func (c *Client) Exclude(ctx context.Context, x Exclude) (got Excluded, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/contacts/exclude", body: x, key: keyed(x.IdempotencyKey)}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/contacts/exclude", body: x,
+		key: keyed(x.IdempotencyKey)}, &got)
 	return got, err
 }

@@ -75,7 +75,8 @@ func (c *Client) CreateCampaign(ctx context.Context, settings any) (got Campaign
 // EditCampaign changes settings of the version that the caller has seen; code version_conflict,
 // with Error.Current, if someone else changed them first.
 func (c *Client) EditCampaign(ctx context.Context, id string, version int, change any) (got Campaign, err error) {
-	err = c.do(ctx, request{method: http.MethodPatch, path: campaignPath(id), body: change, etag: strconv.Quote(strconv.Itoa(version))}, &got)
+	err = c.do(ctx, request{method: http.MethodPatch, path: campaignPath(id), body: change,
+		etag: strconv.Quote(strconv.Itoa(version))}, &got)
 	return got, err
 }
 

@@ -54,7 +54,8 @@ func WithRetries(most int, wait time.Duration) Option {
 // https://dialler.example.
 func New(address string, options ...Option) (*Client, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		u.User != nil {
 		return nil, errors.New("the address of a dialler is http:// or https://, a host, and no query")
 	}
 	c := &Client{base: strings.TrimRight(u.String(), "/"), http: &http.Client{}, retries: 4, patient: 10 * time.Second}
@@ -71,7 +72,8 @@ func (c *Client) LogIn(ctx context.Context, email, password string) (expires tim
 		Token     string    `json:"token"`
 		ExpiresAt time.Time `json:"expires_at"`
 	}
-	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/auth/token", body: map[string]string{"email": email, "password": password}}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/auth/token",
+		body: map[string]string{"email": email, "password": password}}, &got)
 	if err == nil {
 		c.token.Store(&got.Token)
 	}

@@ -86,11 +86,13 @@ func TestAWriteIsRepeatedUnderItsKeyUntilItIsAnswered(t *testing.T) {
 	}
 	key := s.got[0].Header.Get("Idempotency-Key")
 	for i, r := range s.got {
-		if r.Header.Get("Idempotency-Key") != key || len(key) < 16 || s.body[i] != s.body[0] || r.Header.Get("X-API-Key") != "vx_key" {
+		if r.Header.Get("Idempotency-Key") != key || len(key) < 16 || s.body[i] != s.body[0] ||
+			r.Header.Get("X-API-Key") != "vx_key" {
 			t.Errorf("try %d: %v %s", i+1, r.Header, s.body[i])
 		}
 	}
-	if _, err := s.client(t).Exclude(t.Context(), Exclude{CampaignID: "k1", Mobile: "+4915112345678", IdempotencyKey: "mine"}); err != nil {
+	if _, err := s.client(t).Exclude(t.Context(), Exclude{CampaignID: "k1", Mobile: "+4915112345678",
+		IdempotencyKey: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	if k := s.got[5].Header.Get("Idempotency-Key"); k != "mine" {
@@ -123,8 +125,10 @@ func TestARefusalHasItsCodeItsFieldsAndItsWait(t *testing.T) {
 	s := newServer(t, fails(422, "validation_failed", "Retry-After", "7"))
 	_, err := s.client(t).Trigger(t.Context(), Trigger{})
 	var e *Error
-	if !errors.As(err, &e) || Code(err) != "validation_failed" || e.Status != 422 || e.Detail != "What to do." || e.RequestID != "r1" ||
-		e.RetryAfter != 7*time.Second || len(e.Fields) != 1 || e.Fields[0].Field != "mobile" || !strings.Contains(err.Error(), "mobile must be E.164") {
+	if !errors.As(err, &e) || Code(err) != "validation_failed" || e.Status != 422 || e.Detail != "What to do." ||
+		e.RequestID != "r1" ||
+		e.RetryAfter != 7*time.Second || len(e.Fields) != 1 || e.Fields[0].Field != "mobile" ||
+		!strings.Contains(err.Error(), "mobile must be E.164") {
 		t.Fatalf("%#v", err)
 	}
 	// A proxy on the way answers with a page.
@@ -240,8 +244,8 @@ func TestAReportIsWrittenWholeThoughItIsBrokenOff(t *testing.T) {
 			w.Header().Set("X-Report-Cursor", "a3")
 		}
 	}
-	s := newServer(t, part(false, header), part(false, header+"1,1,1,a1,\"two\r\nlines\"\r\n1,1,1,a2,\"bro"), fails(503, "overloaded", "Retry-After", "0"),
-		part(false, "1,1,1,a2,whole\r\n1,1,"), part(true, "1,1,2,a3,\r\n"))
+	s := newServer(t, part(false, header), part(false, header+"1,1,1,a1,\"two\r\nlines\"\r\n1,1,1,a2,\"bro"),
+		fails(503, "overloaded", "Retry-After", "0"), part(false, "1,1,1,a2,whole\r\n1,1,"), part(true, "1,1,2,a3,\r\n"))
 	var file strings.Builder
 	d, err := s.client(t).WriteReport(t.Context(), "k1", ReportPart{Run: 1}, &file)
 	if err != nil || d.Rows != 3 || d.Part != (ReportPart{Run: 1, After: "a3", Columns: "00000000000000aa"}) {
@@ -254,7 +258,8 @@ func TestAReportIsWrittenWholeThoughItIsBrokenOff(t *testing.T) {
 	for _, r := range s.got {
 		asked = append(asked, r.URL.RawQuery)
 	}
-	if got := strings.Join(asked, " "); got != "run=1 columns=00000000000000aa&run=1 after=a1&columns=00000000000000aa&run=1 after=a1&columns=00000000000000aa&run=1 "+
+	if got := strings.Join(asked, " "); got != "run=1 columns=00000000000000aa&run=1 "+
+		"after=a1&columns=00000000000000aa&run=1 after=a1&columns=00000000000000aa&run=1 "+
 		"after=a2&columns=00000000000000aa&run=1" {
 		t.Errorf("asked for %s", got)
 	}
@@ -268,32 +273,39 @@ func TestAReportIsWrittenWholeThoughItIsBrokenOff(t *testing.T) {
 	}
 
 	s = newServer(t, part(false, header+"1,1,1,a1,\r\n"), fails(409, "columns_changed"))
-	if d, err := s.client(t).WriteReport(t.Context(), "k1", ReportPart{}, io.Discard); Code(err) != "columns_changed" || d.Rows != 1 || d.Part.After != "a1" {
+	if d, err := s.client(t).WriteReport(t.Context(), "k1", ReportPart{}, io.Discard); Code(err) != "columns_changed" ||
+		d.Rows != 1 || d.Part.After != "a1" {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
 
 func TestCallsAreGoneThroughByTheirCursor(t *testing.T) {
-	s := newServer(t, ok(`{"calls":[{"call_id":"CA2"}],"next_cursor":"c1"}`), ok(`{"calls":[],"next_cursor":"c2"}`), ok(`{"calls":[{"call_id":"CA1"}],"next_cursor":null}`))
+	s := newServer(t, ok(`{"calls":[{"call_id":"CA2"}],"next_cursor":"c1"}`), ok(`{"calls":[],"next_cursor":"c2"}`),
+		ok(`{"calls":[{"call_id":"CA1"}],"next_cursor":null}`))
 	var got []string
-	for call, err := range s.client(t).Calls(t.Context(), CallFilter{State: "ended", From: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}) {
+	for call, err := range s.client(t).Calls(t.Context(),
+		CallFilter{State: "ended", From: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, call.CallID)
 	}
-	if strings.Join(got, " ") != "CA2 CA1" || len(s.got) != 3 || s.got[2].URL.RawQuery != "cursor=c2&from=2030-01-02T03%3A04%3A05Z&page_size=200&state=ended" {
+	if strings.Join(got, " ") != "CA2 CA1" || len(s.got) != 3 ||
+		s.got[2].URL.RawQuery != "cursor=c2&from=2030-01-02T03%3A04%3A05Z&page_size=200&state=ended" {
 		t.Errorf("%v by %d requests, the last %s", got, len(s.got), s.got[len(s.got)-1].URL)
 	}
 }
 
 func TestABatchIsRepeatedUnderItsKey(t *testing.T) {
 	s := newServer(t, breaks, ok(`{"added":1,"invalid":1,"results":[{"status":"added","contact_id":"c1"},{"status":"invalid","problem":{"code":"validation_failed","errors":[{"field":"mobile"}]}}]}`))
-	got, err := s.client(t).AddBatch(t.Context(), "k1", Batch{Contacts: []NewContact{{Mobile: "+4915112345678"}, {Mobile: "12"}}})
-	if err != nil || got.Added != 1 || len(got.Results) != 2 || got.Results[0].ContactID != "c1" || got.Results[1].Problem.Errors[0].Field != "mobile" {
+	got, err := s.client(t).AddBatch(t.Context(), "k1",
+		Batch{Contacts: []NewContact{{Mobile: "+4915112345678"}, {Mobile: "12"}}})
+	if err != nil || got.Added != 1 || len(got.Results) != 2 || got.Results[0].ContactID != "c1" ||
+		got.Results[1].Problem.Errors[0].Field != "mobile" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if len(s.got) != 2 || s.got[0].Header.Get("Idempotency-Key") == "" || s.got[0].Header.Get("Idempotency-Key") != s.got[1].Header.Get("Idempotency-Key") ||
+	if len(s.got) != 2 || s.got[0].Header.Get("Idempotency-Key") == "" ||
+		s.got[0].Header.Get("Idempotency-Key") != s.got[1].Header.Get("Idempotency-Key") ||
 		s.got[1].URL.Path != "/api/v1/campaigns/k1/contacts:batch" {
 		t.Errorf("%d requests", len(s.got))
 	}
@@ -316,7 +328,8 @@ func TestOnlyDeliveriesOfTheDiallerAreVerified(t *testing.T) {
 		if good != (err == nil) {
 			t.Errorf("%v", err)
 		}
-		if good && (e.ID != "msg_1" || e.Type != "contact.completed" || !e.At.Equal(now) || string(e.Data) != `{"contact_id":"c1"}`) {
+		if good && (e.ID != "msg_1" || e.Type != "contact.completed" || !e.At.Equal(now) ||
+			string(e.Data) != `{"contact_id":"c1"}`) {
 			t.Errorf("%+v", e)
 		}
 	}

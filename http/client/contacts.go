@@ -60,12 +60,15 @@ func (c *Client) Contacts(ctx context.Context, campaignID string, f ContactFilte
 
 // Contact returns one contact with the explanation why it is not dialled now.
 func (c *Client) Contact(ctx context.Context, campaignID, contactID string) (got Contact, err error) {
-	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/contacts/" + url.PathEscape(contactID)}, &got)
+	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/contacts/" +
+		url.PathEscape(contactID)}, &got)
 	return got, err
 }
 
-func (c *Client) onContact(ctx context.Context, campaignID, contactID, action string, body any, harmless bool) (got Contact, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts/" + url.PathEscape(contactID) + "/" + action,
+func (c *Client) onContact(ctx context.Context, campaignID, contactID, action string, body any,
+	harmless bool) (got Contact, err error) {
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts/" +
+		url.PathEscape(contactID) + "/" + action,
 		body: body, harmless: harmless}, &got)
 	return got, err
 }
@@ -110,7 +113,8 @@ type Added struct {
 // AddContacts adds up to 1,000 contacts to a draft or a running campaign, all or
 // none of them.
 func (c *Client) AddContacts(ctx context.Context, campaignID string, list []NewContact) (got Added, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts", body: map[string]any{"contacts": list}}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts",
+		body: map[string]any{"contacts": list}}, &got)
 	return got, err
 }
 
@@ -146,7 +150,8 @@ type BatchItem struct {
 // AddBatch adds the valid contacts of a list to a draft or a running campaign, in one transaction;
 // an error in one does not affect the others.
 func (c *Client) AddBatch(ctx context.Context, campaignID string, b Batch) (got BatchReply, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts:batch", body: b, key: keyed(b.IdempotencyKey)}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/contacts:batch", body: b,
+		key: keyed(b.IdempotencyKey)}, &got)
 	return got, err
 }
 
@@ -173,7 +178,8 @@ type Import struct {
 // contacts, all in one switch. It is not retried: after an error none of the rows are in the
 // campaign.
 func (c *Client) ImportCSV(ctx context.Context, campaignID, filename string, file io.Reader) (got Import, err error) {
-	r := request{method: http.MethodPost, path: campaignPath(campaignID) + "/imports", query: url.Values{"filename": {filename}}}
+	r := request{method: http.MethodPost, path: campaignPath(campaignID) + "/imports",
+		query: url.Values{"filename": {filename}}}
 	req, err := c.request(ctx, &r, file)
 	if err != nil {
 		return got, err
@@ -185,7 +191,8 @@ func (c *Client) ImportCSV(ctx context.Context, campaignID, filename string, fil
 
 // Import shows one.
 func (c *Client) Import(ctx context.Context, campaignID, importID string) (got Import, err error) {
-	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/imports/" + url.PathEscape(importID)}, &got)
+	err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaignID) + "/imports/" +
+		url.PathEscape(importID)}, &got)
 	return got, err
 }
 
@@ -199,5 +206,6 @@ type RejectedRow struct {
 
 // RejectedRows iterates over the rejected rows in file order.
 func (c *Client) RejectedRows(ctx context.Context, campaignID, importID string) iter.Seq2[RejectedRow, error] {
-	return pages[RejectedRow](ctx, c, campaignPath(campaignID)+"/imports/"+url.PathEscape(importID)+"/rejected", "rows", nil)
+	return pages[RejectedRow](ctx, c, campaignPath(campaignID)+"/imports/"+url.PathEscape(importID)+"/rejected", "rows",
+		nil)
 }

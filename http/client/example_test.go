@@ -46,7 +46,8 @@ func ExampleClient_Dialout() {
 		return
 	}
 	ctx := context.Background()
-	placed, err := c.Dialout(ctx, client.Dialout{BotID: "anna", ToNumber: "+4915112345678", Variables: map[string]string{"name": "Ada"}})
+	placed, err := c.Dialout(ctx, client.Dialout{BotID: "anna", ToNumber: "+4915112345678",
+		Variables: map[string]string{"name": "Ada"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -62,7 +63,8 @@ func ExampleClient_Exclude() {
 		fmt.Println(err)
 		return
 	}
-	got, err := c.Exclude(context.Background(), client.Exclude{CampaignID: "spring", Match: map[string]string{"account": "A-17"}, Reason: "paid"})
+	got, err := c.Exclude(context.Background(), client.Exclude{CampaignID: "spring",
+		Match: map[string]string{"account": "A-17"}, Reason: "paid"})
 	fmt.Println(got.Matched, got.Excluded, err)
 }
 

@@ -44,7 +44,8 @@ func (c *Client) ExclusionsCSV(ctx context.Context, campaignID string) (io.ReadC
 // returns once no new call to them can begin.
 func (c *Client) AddExclusion(ctx context.Context, x Exclude) (got Excluded, err error) {
 	body := Exclusion{Mobile: x.Mobile, Match: x.Match, Reason: x.Reason}
-	err = c.do(ctx, request{method: http.MethodPost, path: exclusionsPath(x.CampaignID), body: body.words(), harmless: true}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: exclusionsPath(x.CampaignID), body: body.words(),
+		harmless: true}, &got)
 	return got, err
 }
 
@@ -65,7 +66,8 @@ func (x *Exclusion) words() map[string]any {
 
 // LiftExclusion lifts an exclusion by number or by metadata; readmitted contacts can be called
 // again. Codes: exclusion_not_found, run_over.
-func (c *Client) LiftExclusion(ctx context.Context, campaignID, mobile string, match map[string]string) (readmitted int, err error) {
+func (c *Client) LiftExclusion(ctx context.Context, campaignID, mobile string, match map[string]string) (readmitted int,
+	err error) {
 	var got struct {
 		Readmitted int `json:"readmitted"`
 	}
@@ -85,7 +87,8 @@ type ExcludedFile struct {
 // ImportExclusions excludes the numbers of a CSV with a phone_number column as they
 // come in: after an error some may be excluded, and sending the file again is
 // harmless. The reason may be "".
-func (c *Client) ImportExclusions(ctx context.Context, campaignID, reason string, file io.Reader) (got ExcludedFile, err error) {
+func (c *Client) ImportExclusions(ctx context.Context, campaignID, reason string, file io.Reader) (got ExcludedFile,
+	err error) {
 	r := request{method: http.MethodPost, path: exclusionsPath(campaignID) + "/imports"}
 	if reason != "" {
 		r.query = url.Values{"reason": {reason}}

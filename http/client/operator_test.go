@@ -53,8 +53,10 @@ func TestWhatMightDialTwiceIsNotRepeated(t *testing.T) {
 
 func TestExclusionsAreListedAddedLiftedAndExported(t *testing.T) {
 	s := newServer(t, ok(`{"exclusions":[{"mobile":"+4915112345678","reason":"asked","created_at":"2030-01-02T03:04:05Z"},{"match":{"account":"A-17"},"reason":"","created_at":"2030-01-02T03:04:05Z"}],"total":2}`),
-		ok(`{"matched":1,"excluded":1}`), ok(`{"readmitted":2}`), fails(503, "overloaded", "Retry-After", "0"), ok("phone_number,match\n+4915112345678,\n"), breaks,
-		ok(`{"rows":2,"invalid":1,"matched":1,"excluded":1,"rejected":[{"line":3,"reason":"invalid_number"}]}`), fails(404, "exclusion_not_found"))
+		ok(`{"matched":1,"excluded":1}`), ok(`{"readmitted":2}`), fails(503, "overloaded", "Retry-After", "0"),
+		ok("phone_number,match\n+4915112345678,\n"), breaks,
+		ok(`{"rows":2,"invalid":1,"matched":1,"excluded":1,"rejected":[{"line":3,"reason":"invalid_number"}]}`),
+		fails(404, "exclusion_not_found"))
 	c := s.client(t)
 	var got []Exclusion
 	for x, err := range c.Exclusions(t.Context(), "k1", "+4915112345678") {
@@ -63,11 +65,14 @@ func TestExclusionsAreListedAddedLiftedAndExported(t *testing.T) {
 		}
 		got = append(got, x)
 	}
-	if len(got) != 2 || got[0].Mobile != "+4915112345678" || got[0].CreatedAt.IsZero() || got[1].Match["account"] != "A-17" || s.got[0].URL.Query().Get("number") != "+4915112345678" {
+	if len(got) != 2 || got[0].Mobile != "+4915112345678" || got[0].CreatedAt.IsZero() ||
+		got[1].Match["account"] != "A-17" || s.got[0].URL.Query().Get("number") != "+4915112345678" {
 		t.Errorf("%+v by %s", got, s.said())
 	}
-	added, err := c.AddExclusion(t.Context(), Exclude{CampaignID: "k1", Match: map[string]string{"account": "A-17"}, Reason: "paid"})
-	if err != nil || added.Matched != 1 || s.said() != `POST /api/v1/campaigns/k1/exclusions {"match":{"account":"A-17"},"reason":"paid"}` {
+	added, err := c.AddExclusion(t.Context(), Exclude{CampaignID: "k1", Match: map[string]string{"account": "A-17"},
+		Reason: "paid"})
+	if err != nil || added.Matched != 1 ||
+		s.said() != `POST /api/v1/campaigns/k1/exclusions {"match":{"account":"A-17"},"reason":"paid"}` {
 		t.Errorf("%+v, %v by %s", added, err, s.said())
 	}
 	n, err := c.LiftExclusion(t.Context(), "k1", "+4915112345678", nil)
@@ -79,7 +84,8 @@ func TestExclusionsAreListedAddedLiftedAndExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	if text, err := io.ReadAll(file); err != nil || !strings.HasPrefix(string(text), "phone_number,") || s.got[3].URL.Path != "/api/v1/campaigns/k1/exclusions.csv" {
+	if text, err := io.ReadAll(file); err != nil || !strings.HasPrefix(string(text), "phone_number,") ||
+		s.got[3].URL.Path != "/api/v1/campaigns/k1/exclusions.csv" {
 		t.Errorf("%s, %v", text, err)
 	}
 	broken, err := c.ExclusionsCSV(t.Context(), "k1")
@@ -105,8 +111,10 @@ func TestASimulationIsAskedForAgain(t *testing.T) {
 		_, _ = io.WriteString(w, `{"campaign_id":"k1","seed":7,"contacts":10,"people":{"answer_rate":0.4},"as_is":{"summary":{"ended":"list_done","dials":20}},"what_if":null}`)
 	})
 	rate := 0.4
-	got, err := s.client(t).Simulate(t.Context(), "k1", Simulate{Seed: 7, People: &SimulatedPeople{AnswerRate: &rate}, WhatIf: map[string]int{"seats": 3}})
-	if err != nil || got.AsIs.Summary.Dials != 20 || got.WhatIf != nil || *got.People.AnswerRate != 0.4 || len(s.got) != 2 ||
+	got, err := s.client(t).Simulate(t.Context(), "k1", Simulate{Seed: 7, People: &SimulatedPeople{AnswerRate: &rate},
+		WhatIf: map[string]int{"seats": 3}})
+	if err != nil || got.AsIs.Summary.Dials != 20 || got.WhatIf != nil || *got.People.AnswerRate != 0.4 ||
+		len(s.got) != 2 ||
 		s.said() != `POST /api/v1/campaigns/k1/simulate {"seed":7,"people":{"answer_rate":0.4},"what_if":{"seats":3}}` {
 		t.Errorf("%+v, %v by %s", got, err, s.said())
 	}

@@ -63,7 +63,8 @@ type Download struct {
 // WriteReport writes the Attempt Report to a file and resumes after interruptions, so that each row
 // is in the file once and whole. After an error the caller continues with Download.Part; without
 // one, that fetches newer rows.
-func (c *Client) WriteReport(ctx context.Context, campaignID string, p ReportPart, to io.Writer) (d Download, err error) {
+func (c *Client) WriteReport(ctx context.Context, campaignID string, p ReportPart, to io.Writer) (d Download,
+	err error) {
 	w := reportWriter{out: csv.NewWriter(to), d: Download{Part: p}, named: p.After != ""}
 	w.out.UseCRLF = true
 	for try := 0; ; try++ {

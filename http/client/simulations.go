@@ -127,6 +127,7 @@ type SimulatedSide struct {
 // It takes up to three minutes. Codes: simulation_running, too_many_simulations,
 // simulation_too_long.
 func (c *Client) Simulate(ctx context.Context, campaignID string, s Simulate) (got Simulation, err error) {
-	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/simulate", body: s, harmless: true}, &got)
+	err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaignID) + "/simulate", body: s,
+		harmless: true}, &got)
 	return got, err
 }

@@ -32,16 +32,19 @@ func TestOnlyAddressesOfThePublicInternetAreReached(t *testing.T) {
 			}
 		}
 	}
-	f(true, "1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.1", "192.0.1.1", "198.17.255.255", "198.20.0.0",
-		"223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::200e", "::ffff:1.1.1.1", "64:ff9b::101:101", "2002:101:101::1")
+	f(true, "1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.1", "192.0.1.1",
+		"198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::200e", "::ffff:1.1.1.1",
+		"64:ff9b::101:101", "2002:101:101::1")
 	f(false,
-		"0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.254", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.0.1", // this host, private
+		"0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.254", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255",
+		"192.168.0.1",                                                                        // this host, private
 		"169.254.169.254", "169.254.0.1", "100.64.0.1", "100.100.100.200", "100.127.255.255", // metadata, link-local, carrier-grade NAT
 		"192.0.0.192", "192.0.2.1", "198.18.0.1", "198.19.255.255", "198.51.100.7", "203.0.113.9", "192.88.99.1", // special
 		"224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", // multicast, reserved, broadcast
 		"::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::ffff:100.64.0.1", // IPv4 in IPv6
 		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "2002:a9fe:a9fe::1",
-		"fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1", "100::1", "2001::1", "2001:db8::1", "3fff::1", "4000::1")
+		"fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1", "100::1", "2001::1", "2001:db8::1",
+		"3fff::1", "4000::1")
 	if err := control("tcp", "nonsense", nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("%v", err)
 	}
@@ -136,7 +139,8 @@ func TestWhatWentWrongHasACode(t *testing.T) {
 	f(strings.Replace(plain.URL, "http:", "https:", 1), "broken", 10*time.Second)
 	f(hangs.URL, "timeout", 50*time.Millisecond)
 	for err, want := range map[error]string{
-		&net.DNSError{Err: "no such host"}: "dns", tls.AlertError(40): "tls", syscall.ECONNRESET: "broken", context.DeadlineExceeded: "timeout",
+		&net.DNSError{Err: "no such host"}: "dns", tls.AlertError(
+			40): "tls", syscall.ECONNRESET: "broken", context.DeadlineExceeded: "timeout",
 	} {
 		if got := Problem(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)

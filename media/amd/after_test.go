@@ -36,10 +36,12 @@ func revised(t *testing.T, s sound, ours ...[2]time.Duration) (got Decision, ok 
 
 func TestAMonologueRevisesAVerdictForAPerson(t *testing.T) {
 	long := sound{}.quiet(500 * ms).speak(12 * time.Second)
-	breaths := sound{}.quiet(500 * ms).speak(3 * time.Second).quiet(200 * ms).speak(3 * time.Second).quiet(300 * ms).speak(4 * time.Second)
+	breaths := sound{}.quiet(500 * ms).speak(3 * time.Second).quiet(200 * ms).speak(3 * time.Second).quiet(300 * ms).speak(
+		4 * time.Second)
 	for name, s := range map[string]sound{"long": long, "with breaths": breaths} {
 		got, ok := revised(t, s)
-		if !ok || got.Verdict != engine.VerdictMachine || !got.Features.Monologue || got.At < MonologueMin || got.At > HeardUntil {
+		if !ok || got.Verdict != engine.VerdictMachine || !got.Features.Monologue || got.At < MonologueMin ||
+			got.At > HeardUntil {
 			t.Errorf("%s: %+v, %v", name, got, ok)
 		}
 	}
@@ -47,7 +49,8 @@ func TestAMonologueRevisesAVerdictForAPerson(t *testing.T) {
 
 func TestWhoPausesOrBeginsLateHoldsNoMonologue(t *testing.T) {
 	for name, s := range map[string]sound{
-		"a pause":       sound{}.quiet(200 * ms).speak(4 * time.Second).quiet(700 * ms).speak(5 * time.Second).quiet(3 * time.Second),
+		"a pause": sound{}.quiet(200 * ms).speak(4 * time.Second).quiet(700 * ms).speak(5 * time.Second).quiet(
+			3 * time.Second),
 		"a long answer": sound{}.quiet(500 * ms).speak(7200 * ms).quiet(3 * time.Second),
 		"a late one":    sound{}.quiet(2500 * ms).speak(12 * time.Second),
 	} {
@@ -68,7 +71,8 @@ func TestAfterTakenTurnsOnlyABeepRevises(t *testing.T) {
 		t.Errorf("turns were taken: %+v", got)
 	}
 	beep := turns[:8*rate:8*rate].quiet(400*ms).tone(400*ms, 6000, 1000).quiet(time.Second)
-	if got, ok := revised(t, beep, bot); !ok || got.Verdict != engine.VerdictMachine || !got.Features.Beep || got.Features.Monologue {
+	if got, ok := revised(t, beep, bot); !ok || got.Verdict != engine.VerdictMachine || !got.Features.Beep ||
+		got.Features.Monologue {
 		t.Errorf("a beep: %+v, %v", got, ok)
 	}
 	tones := turns[:4*rate:4*rate].quiet(500*ms).tone(3*time.Second, 8000, 2100)

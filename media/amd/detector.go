@@ -94,10 +94,12 @@ func (f Features) Map() map[string]float64 {
 		return 0
 	}
 	return map[string]float64{
-		"heard_ms": ms(f.Heard), "onset_ms": ms(f.Onset), "speech_ms": ms(f.Speech), "first_run_ms": ms(f.FirstRun), "pause_ms": ms(f.Pause),
+		"heard_ms": ms(f.Heard), "onset_ms": ms(f.Onset), "speech_ms": ms(f.Speech), "first_run_ms": ms(
+			f.FirstRun), "pause_ms": ms(f.Pause),
 		"longest_pause_ms": ms(f.LongestPause), "words": float64(f.Words), "tones": float64(f.Tones),
 		"tone_hz": math.Round(f.ToneHz), "floor_dbfs": math.Round(f.Floor), "peak_dbfs": math.Round(f.Peak),
-		"machine": math.Round(f.Machine*1000) / 1000, "progress": flag(f.Progress), "beep": flag(f.Beep), "music": flag(f.Music),
+		"machine": math.Round(f.Machine*1000) / 1000, "progress": flag(f.Progress), "beep": flag(f.Beep),
+		"music":     flag(f.Music),
 		"monologue": flag(f.Monologue),
 	}
 }
@@ -145,7 +147,8 @@ func (d *Detector) Tones() []string {
 func (d *Detector) features() Features {
 	v := &d.voice
 	f := Features{
-		Heard: span(d.ear.frames), Onset: span(v.onset), Speech: span(v.active), FirstRun: span(v.firstRun), Pause: span(v.pause), LongestPause: span(v.longest),
+		Heard: span(d.ear.frames), Onset: span(v.onset), Speech: span(v.active), FirstRun: span(v.firstRun), Pause: span(
+			v.pause), LongestPause: span(v.longest),
 		Words: v.words, Tones: d.tones.tones.n, ToneHz: d.tones.tones.last[0].hz, Floor: d.ear.floor, Peak: v.peak,
 		Progress: d.tones.progress, Beep: d.tones.beep, Music: d.music || d.tones.melody,
 		Monologue: d.turns.monologue(),
@@ -210,7 +213,8 @@ func (d *Detector) listen(loud, tonal, pair bool) {
 			v.rising = 0
 		}
 		v.feed(&d.ear, false)
-	case (tonal && now.frames <= toneMin || !tonal && now.frames > 0 && now.glide < 2.5 && !v.heard) && (!v.heard || v.pause > 0):
+	case (tonal && now.frames <= toneMin || !tonal && now.frames > 0 && now.glide < 2.5 && !v.heard) &&
+		(!v.heard || v.pause > 0):
 		if v.heard {
 			v.feed(&d.ear, false)
 		}

@@ -70,15 +70,19 @@ func TestVerdicts(t *testing.T) {
 	}
 	f("a word and a pause is a person", sound{}.quiet(400*ms).speak(500*ms).quiet(3000*ms), engine.VerdictHuman, 1700*ms)
 	f("in noise as well", sound{}.noise(400*ms, 60).speak(500*ms).noise(3000*ms, 60), engine.VerdictHuman, 1800*ms)
-	f("a second sentence is heard out", sound{}.quiet(300*ms).speak(900*ms).quiet(400*ms).speak(400*ms).quiet(3000*ms), engine.VerdictHuman, 2800*ms)
+	f("a second sentence is heard out", sound{}.quiet(300*ms).speak(900*ms).quiet(400*ms).speak(400*ms).quiet(3000*ms),
+		engine.VerdictHuman, 2800*ms)
 	f("nothing is silence", sound{}.quiet(5000*ms), engine.VerdictSilence, 3000*ms)
 	f("digital nothing too", make(sound, 40000), engine.VerdictSilence, 3000*ms)
 	f("steady noise too", sound{}.noise(5000*ms, 500), engine.VerdictSilence, 3000*ms)
 	f("CED is a fax", sound{}.quiet(200*ms).tone(3000*ms, 8000, 2100), engine.VerdictFax, 700*ms)
 	f("CNG is a fax", sound{}.quiet(300*ms).tone(500*ms, 8000, 1100).quiet(3000*ms), engine.VerdictFax, 1200*ms)
-	f("SIT of E.180", sound{}.tone(330*ms, 8000, 950).tone(330*ms, 8000, 1400).tone(330*ms, 8000, 1800), engine.VerdictSIT, 900*ms)
-	f("SIT of Bellcore, short tones", sound{}.quiet(500*ms).tone(274*ms, 4000, 913.8).tone(274*ms, 4000, 1370.6).tone(380*ms, 4000, 1776.7).quiet(time.Second), engine.VerdictSIT, 1300*ms)
-	f("a beep is a machine", sound{}.quiet(500*ms).speak(700*ms).quiet(300*ms).tone(400*ms, 8000, 1000).quiet(3000*ms), engine.VerdictMachine, 2200*ms)
+	f("SIT of E.180", sound{}.tone(330*ms, 8000, 950).tone(330*ms, 8000, 1400).tone(330*ms, 8000, 1800), engine.VerdictSIT,
+		900*ms)
+	f("SIT of Bellcore, short tones", sound{}.quiet(500*ms).tone(274*ms, 4000, 913.8).tone(274*ms, 4000,
+		1370.6).tone(380*ms, 4000, 1776.7).quiet(time.Second), engine.VerdictSIT, 1300*ms)
+	f("a beep is a machine", sound{}.quiet(500*ms).speak(700*ms).quiet(300*ms).tone(400*ms, 8000, 1000).quiet(3000*ms),
+		engine.VerdictMachine, 2200*ms)
 	f("a beep alone too", sound{}.quiet(700*ms).tone(300*ms, 8000, 800).quiet(3000*ms), engine.VerdictMachine, 1400*ms)
 	ring := sound{}
 	for range 3 {
@@ -145,7 +149,8 @@ func TestDecidesOnce(t *testing.T) {
 
 func TestFeaturesAreNamed(t *testing.T) {
 	got := classify(t, Config{}, sound{}.quiet(400*time.Millisecond).speak(600*time.Millisecond).quiet(3*time.Second)).Features.Map()
-	for _, name := range []string{"onset_ms", "speech_ms", "first_run_ms", "pause_ms", "longest_pause_ms", "words", "tones", "tone_hz", "floor_dbfs", "peak_dbfs"} {
+	for _, name := range []string{"onset_ms", "speech_ms", "first_run_ms", "pause_ms", "longest_pause_ms", "words",
+		"tones", "tone_hz", "floor_dbfs", "peak_dbfs"} {
 		if _, ok := got[name]; !ok {
 			t.Fatalf("no feature %q", name)
 		}

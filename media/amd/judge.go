@@ -62,7 +62,8 @@ func (d *Detector) judgeSpeech(now time.Duration, pending bool) (engine.Verdict,
 			d.before, d.scored = d.score, true
 		}
 	}
-	m := Moment{At: now, Talk: span(v.talk), Pause: span(v.pause), Score: d.score + d.cfg.Bias, Before: d.before + d.cfg.Bias, Late: over}
+	m := Moment{At: now, Talk: span(v.talk), Pause: span(v.pause), Score: d.score + d.cfg.Bias,
+		Before: d.before + d.cfg.Bias, Late: over}
 	if d.watch.Moment != nil && step {
 		d.watch.Moment(m, &d.x)
 	}

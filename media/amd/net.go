@@ -61,7 +61,8 @@ func (s Shape) Check() error {
 	for _, n := range s.Units {
 		if !fits(n, MostUnits) {
 			return fmt.Errorf(
-				"model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it anew (lab amd train)",
+				"model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it anew (lab "+
+					"amd train)",
 				n,
 				Grain,
 				MostUnits,
@@ -104,7 +105,8 @@ func NewNet(s Shape) (*Net, error) {
 	}
 	given := s.Features
 	for _, u := range s.Units {
-		n.Layers = append(n.Layers, Layer{Gate: make([]float32, 3*u*given), Again: make([]float32, 3*u*u), Bias: make([]float32, 3*u), Late: make([]float32, u)})
+		n.Layers = append(n.Layers, Layer{Gate: make([]float32, 3*u*given), Again: make([]float32, 3*u*u),
+			Bias: make([]float32, 3*u), Late: make([]float32, u)})
 		given = u
 	}
 	n.Out = make([]float32, Classes*given)

@@ -80,7 +80,8 @@ func TestANetOfOneLayerIsWhatItWas(t *testing.T) {
 }
 
 func TestANetOfAnyShapeIsReadAsItWasWritten(t *testing.T) {
-	for _, shape := range []Shape{{64, []int{128}}, {96, []int{192, 128}}, {16, []int{16}}, {MostFeatures, []int{MostUnits, MostUnits}}} {
+	for _, shape := range []Shape{{64, []int{128}}, {96, []int{192, 128}}, {16, []int{16}},
+		{MostFeatures, []int{MostUnits, MostUnits}}} {
 		text, err := json.Marshal(drawn(t, shape, 1))
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +101,8 @@ func TestANetOfAnyShapeIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestANetOfAnotherShapeThanThereIsRoomForIsRefused(t *testing.T) {
-	for _, shape := range []Shape{{}, {64, nil}, {24, []int{128}}, {64, []int{128, 0}}, {64, []int{-16}}, {MostFeatures + Grain, []int{128}}, {64, []int{MostUnits + Grain}}, {64, []int{16, 16, 16}}} {
+	for _, shape := range []Shape{{}, {64, nil}, {24, []int{128}}, {64, []int{128, 0}}, {64, []int{-16}},
+		{MostFeatures + Grain, []int{128}}, {64, []int{MostUnits + Grain}}, {64, []int{16, 16, 16}}} {
 		text, err := json.Marshal(written{Shape: shape})
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +111,8 @@ func TestANetOfAnotherShapeThanThereIsRoomForIsRefused(t *testing.T) {
 			t.Errorf("%+v: %v", shape, err)
 		}
 	}
-	if err := json.Unmarshal([]byte(`{"features":64,"units":[128],"weights":"AAAA"}`), new(Net)); err == nil || !strings.HasPrefix(err.Error(), "model_net: ") {
+	if err := json.Unmarshal([]byte(`{"features":64,"units":[128],"weights":"AAAA"}`), new(Net)); err == nil ||
+		!strings.HasPrefix(err.Error(), "model_net: ") {
 		t.Errorf("too few weights: %v", err)
 	}
 }
@@ -166,7 +169,8 @@ func TestLayersHearWhatTheOneBelowRemembers(t *testing.T) {
 }
 
 func TestTheMeanIsOfNetsOfAnyShape(t *testing.T) {
-	nets := []*Net{drawn(t, Shape{64, []int{128}}, 4), drawn(t, Shape{96, []int{192, 128}}, 5), drawn(t, Shape{32, []int{48}}, 6), drawn(t, Shape{64, []int{64, 64}}, 7)}
+	nets := []*Net{drawn(t, Shape{64, []int{128}}, 4), drawn(t, Shape{96, []int{192, 128}}, 5),
+		drawn(t, Shape{32, []int{48}}, 6), drawn(t, Shape{64, []int{64, 64}}, 7)}
 	m := &Model{Nets: nets, Features: FeatureNames[:]}
 	if err := m.Check(); err != nil {
 		t.Fatal(err)

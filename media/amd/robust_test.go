@@ -47,7 +47,8 @@ func sitOf(r *rand.Rand, lengths [3]time.Duration, hz [3]float64) sound {
 var toneSet = []signal{
 	{"SIT of E.180", engine.VerdictSIT, "", func(r *rand.Rand) sound {
 		d := 330*ms + upTo(r, -60*ms, 60*ms)
-		return sitOf(r, [3]time.Duration{d, d, d}, [3]float64{950 + 40*r.Float64() - 20, 1400 + 40*r.Float64() - 20, 1800 + 40*r.Float64() - 20})
+		return sitOf(r, [3]time.Duration{d, d, d}, [3]float64{950 + 40*r.Float64() - 20, 1400 + 40*r.Float64() - 20,
+			1800 + 40*r.Float64() - 20})
 	}},
 	{"SIT of Bellcore", engine.VerdictSIT, "", func(r *rand.Rand) sound {
 		length := func() time.Duration { return []time.Duration{274 * ms, 380 * ms}[r.IntN(2)] }
@@ -57,7 +58,8 @@ var toneSet = []signal{
 	{"CED", engine.VerdictFax, "", func(r *rand.Rand) sound {
 		return sound{}.quiet(upTo(r, 20*ms, 1500*ms)).tone(3*time.Second, 6000, 2100+30*r.Float64()-15)
 	}},
-	{"CNG", engine.VerdictFax, "", func(r *rand.Rand) sound { return cadence(r, 500*ms, 3*time.Second, 1100+40*r.Float64()-20) }},
+	{"CNG", engine.VerdictFax, "",
+		func(r *rand.Rand) sound { return cadence(r, 500*ms, 3*time.Second, 1100+40*r.Float64()-20) }},
 	{"ANSam", engine.VerdictFax, "", func(r *rand.Rand) sound {
 		s, phase := sound{}.quiet(upTo(r, 20*ms, 1000*ms)), 0.0
 		for i := range 3 * rate {
@@ -69,7 +71,8 @@ var toneSet = []signal{
 		}
 		return s
 	}},
-	{"ringback of North America", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 2*time.Second, 4*time.Second, 440, 480) }},
+	{"ringback of North America", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, 2*time.Second, 4*time.Second, 440, 480) }},
 	{"ringback of the United Kingdom", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound {
 		s := sound{}.quiet(upTo(r, 20*ms, 800*ms))
 		for len(s) < 6*rate {
@@ -77,13 +80,20 @@ var toneSet = []signal{
 		}
 		return s
 	}},
-	{"ringback of Europe", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, time.Second, 4*time.Second, 425) }},
-	{"ringback of France", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 1500*ms, 3500*ms, 440) }},
-	{"ringback of China", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, time.Second, 4*time.Second, 450) }},
-	{"busy of North America", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 500*ms, 500*ms, 480, 620) }},
-	{"busy of Europe", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 480*ms, 480*ms, 425) }},
-	{"busy of Spain", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 200*ms, 200*ms, 425) }},
-	{"busy of the United Kingdom", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 375*ms, 375*ms, 400) }},
+	{"ringback of Europe", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, time.Second, 4*time.Second, 425) }},
+	{"ringback of France", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, 1500*ms, 3500*ms, 440) }},
+	{"ringback of China", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, time.Second, 4*time.Second, 450) }},
+	{"busy of North America", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, 500*ms, 500*ms, 480, 620) }},
+	{"busy of Europe", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, 480*ms, 480*ms, 425) }},
+	{"busy of Spain", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, 200*ms, 200*ms, 425) }},
+	{"busy of the United Kingdom", engine.VerdictUnknown, "progress",
+		func(r *rand.Rand) sound { return cadence(r, 375*ms, 375*ms, 400) }},
 	{"congestion", engine.VerdictUnknown, "progress", func(r *rand.Rand) sound { return cadence(r, 250*ms, 250*ms, 425) }},
 	{"a beep", engine.VerdictMachine, "beep", func(r *rand.Rand) sound {
 		for {
@@ -99,7 +109,8 @@ var toneSet = []signal{
 		if near(hz, 480, 30) {
 			hz += 80
 		}
-		return sound{}.quiet(upTo(r, 100*ms, 1500*ms)).tone(upTo(r, 150*ms, 800*ms), 3000, hz, hz*(1.4+1.2*r.Float64())).quiet(3 * time.Second)
+		return sound{}.quiet(upTo(r, 100*ms, 1500*ms)).tone(upTo(r, 150*ms, 800*ms), 3000, hz,
+			hz*(1.4+1.2*r.Float64())).quiet(3 * time.Second)
 	}},
 }
 

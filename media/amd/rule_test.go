@@ -39,7 +39,8 @@ func TestAMachineNeedsMoreEvidenceThanAPerson(t *testing.T) {
 
 func TestTheShippedRuleIsCareful(t *testing.T) {
 	r := Shipped().Rule
-	if r.PauseMin < 380*time.Millisecond || r.PauseMax > 950*time.Millisecond || r.MachineEarly < r.MachineLate || r.MachineLate < 1 || r.HumanEarly > 0 && r.HumanEarly < 2 {
+	if r.PauseMin < 380*time.Millisecond || r.PauseMax > 950*time.Millisecond || r.MachineEarly < r.MachineLate ||
+		r.MachineLate < 1 || r.HumanEarly > 0 && r.HumanEarly < 2 {
 		t.Fatalf("%+v", r)
 	}
 }

@@ -37,7 +37,8 @@ func counted(recordings []corpus.Recording, change func(r *rand.Rand, x []int16)
 			if change != nil {
 				x = change(r, x)
 			}
-			m := corpus.Impairment{Level: -16 - 8*float64(k), Noise: "hiss", SNR: 30, Codec: []string{"ulaw", "alaw", "gsm"}[k], Seed: r.Uint64()}
+			m := corpus.Impairment{Level: -16 - 8*float64(k), Noise: "hiss", SNR: 30, Codec: []string{"ulaw", "alaw", "gsm"}[k],
+				Seed: r.Uint64()}
 			dec, _ := hearAll(m.Apply(x))
 			verdicts[dec.Verdict]++
 		}

@@ -66,7 +66,8 @@ func (s *signals) feed(frame int, tonal, pair, double, sounds bool, hz, share, l
 		s.progress = true
 	case now.frames >= 80 && !now.spoken && progressHz(now.hz):
 		s.progress = true
-	case now.frames >= 15 && now.spoken && now.before >= 2 && s.beepLike(now) && !near(now.hz, 950, 62) && !progressHz(now.hz):
+	case now.frames >= 15 && now.spoken && now.before >= 2 && s.beepLike(now) && !near(now.hz, 950, 62) &&
+		!progressHz(now.hz):
 		s.heardBeep(now)
 	}
 	for i := range min(s.tones.n, len(s.tones.last)) {
@@ -80,7 +81,8 @@ func (s *signals) feed(frame int, tonal, pair, double, sounds bool, hz, share, l
 // voice.
 func (s *signals) ended() {
 	t := &s.tones.last[0]
-	if t.frames < 9 || !t.note() || t.pair || t.spoken && (t.before < 1 || t.solid < 12) || s.sit || s.fax || s.progress || s.pures == len(s.pure) {
+	if t.frames < 9 || !t.note() || t.pair || t.spoken && (t.before < 1 || t.solid < 12) || s.sit || s.fax || s.progress ||
+		s.pures == len(s.pure) {
 		return
 	}
 	for _, hz := range s.pure[:s.pures] {
@@ -100,7 +102,8 @@ func (s *signals) heardBeep(t *segment) {
 }
 
 func (s *signals) beepLike(t *segment) bool {
-	if t.spoken && t.level < s.peak-beepBelow || t.pair || t.hz < 340 || t.hz > 2060 || t.frames > beepMax || s.fax || s.sit {
+	if t.spoken && t.level < s.peak-beepBelow || t.pair || t.hz < 340 || t.hz > 2060 || t.frames > beepMax || s.fax ||
+		s.sit {
 		return false
 	}
 	// A voice glides, a beep does not.
@@ -149,7 +152,8 @@ func (s *signals) settle(t *segment, i, frame int) {
 	if progressHz(t.hz) && t.frames >= 9 {
 		for k := range min(s.tones.n, len(s.tones.last)) {
 			o := &s.tones.last[k]
-			if k != i && o.cadent() && t.cadent() && near(o.hz, t.hz, 8) && near(float64(o.frames), float64(t.frames), 0.2*float64(t.frames)+2) {
+			if k != i && o.cadent() && t.cadent() && near(o.hz, t.hz, 8) &&
+				near(float64(o.frames), float64(t.frames), 0.2*float64(t.frames)+2) {
 				s.progress, t.settled, o.settled = true, true, true
 				return
 			}

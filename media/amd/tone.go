@@ -70,7 +70,8 @@ func frequency(power *[bins]float32, at int) float64 {
 	if at < 0 {
 		return 0
 	}
-	a, b, c := math.Log(float64(power[at-1])+1e-30), math.Log(float64(power[at])+1e-30), math.Log(float64(power[at+1])+1e-30)
+	a, b, c := math.Log(float64(power[at-1])+1e-30), math.Log(float64(power[at])+1e-30), math.Log(float64(power[at+1])+
+		1e-30)
 	off := 0.0
 	if d := a - 2*b + c; d < 0 {
 		off = math.Max(-0.5, math.Min(0.5, (a-c)/(2*d)))
@@ -149,7 +150,8 @@ type tracker struct {
 func drift(hz float64) float64 { return math.Max(14, 0.015*hz) }
 
 // feed processes a frame; it reports whether a tone ended with it.
-func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level float64, before int, spoken, heard bool) bool {
+func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level float64, before int, spoken,
+	heard bool) bool {
 	s := &t.now
 	if tonal && t.fading(frame, hz, level) {
 		tonal, pair = false, false
@@ -190,7 +192,8 @@ func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level flo
 		}
 	}
 	if tonal {
-		t.now = segment{start: begin, frames: frame - begin + 1, hz: hz, share: share, level: level, pair: pair, double: double, before: before, spoken: spoken, heard: heard}
+		t.now = segment{start: begin, frames: frame - begin + 1, hz: hz, share: share, level: level, pair: pair,
+			double: double, before: before, spoken: spoken, heard: heard}
 		t.gap = 0
 	}
 	return ended
@@ -198,7 +201,8 @@ func (t *tracker) feed(frame int, tonal, pair, double bool, hz, share, level flo
 
 // goesOn says that next is the same tone.
 func (s *segment) goesOn(next *segment) bool {
-	return next.start-s.start-s.frames <= toneParted && near(next.hz, s.hz, 25) && (next.pair == s.pair || min(next.frames, s.frames) < 8)
+	return next.start-s.start-s.frames <= toneParted && near(next.hz, s.hz, 25) &&
+		(next.pair == s.pair || min(next.frames, s.frames) < 8)
 }
 
 // note says that it holds its frequency as an instrument does.
@@ -232,7 +236,8 @@ func (t *tracker) end() bool {
 		o, n := &t.last[0], t.now
 		frames := n.start + n.frames - o.start
 		if n.frames > o.frames {
-			o.hz, o.share, o.wobble, o.glide, o.edge, o.double, o.pair = n.hz, n.share, n.wobble, n.glide, n.edge, n.double, n.pair
+			o.hz, o.share, o.wobble, o.glide, o.edge, o.double, o.pair =
+				n.hz, n.share, n.wobble, n.glide, n.edge, n.double, n.pair
 		}
 		o.frames, o.solid, o.settled = frames, max(o.solid, n.frames), false
 	} else if long {

@@ -267,8 +267,8 @@ func (v *voice) ending() (slope, over, fall float64) {
 var FeatureNames = [...]string{
 	"onset", "talk", "active", "run", "pause", "first_run", "longest_pause", "last_pause", "words", "phrases", "phrase",
 	"longest_phrase_share", "density", "syllables", "syllable_rate",
-	"pitch", "pitch_deviation", "pitch_range", "pitch_trend", "pitch_end_slope", "pitch_end_over", "voiced_share", "voicing_rate",
-	"level_deviation", "level_end", "over_noise", "noise_deviation",
+	"pitch", "pitch_deviation", "pitch_range", "pitch_trend", "pitch_end_slope", "pitch_end_over", "voiced_share",
+	"voicing_rate", "level_deviation", "level_end", "over_noise", "noise_deviation",
 	"flatness", "flux", "band_0", "band_1", "band_2", "band_3", "band_4", "band_5", "band_6",
 	"band_deviation_low", "band_deviation_mid", "band_deviation_high",
 	"pitch_held", "purity", "purity_deviation",

@@ -85,7 +85,8 @@ func (c *Client) Ask(ctx context.Context, endpoint, token string) error {
 	}
 	c.stats.Asked.Add(1)
 	now := time.Now()
-	_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), now.Add(askLinger))
+	_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+		now.Add(askLinger))
 	_ = tcp.SetReadDeadline(now.Add(askLinger))
 	_, _, _ = ws.NextReader() // its close frame, which is optional
 	_ = tcp.Close()

@@ -36,8 +36,10 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 		}
 		f := p.next()
 		s := f.Start
-		if f.Event != "start" || f.Sequence != "1" || f.Stream != string(r.Session) || s.Account != r.Account || s.Call != string(r.Call) ||
-			s.Stream != string(r.Session) || fmt.Sprint(s.Tracks) != "[inbound]" || s.Format.Encoding != "audio/x-mulaw" || s.Format.Rate != 8000 || s.Format.Channels != 1 {
+		if f.Event != "start" || f.Sequence != "1" || f.Stream != string(r.Session) || s.Account != r.Account ||
+			s.Call != string(r.Call) ||
+			s.Stream != string(r.Session) || fmt.Sprint(s.Tracks) != "[inbound]" || s.Format.Encoding != "audio/x-mulaw" ||
+			s.Format.Rate != 8000 || s.Format.Channels != 1 {
 			t.Fatalf("second message %+v %+v", f, s)
 		}
 		if len(s.Parameters) != 2 || s.Parameters[`odd"key`] != "värde <&>\n" {
@@ -51,7 +53,8 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 		for i := 1; i <= 3; i++ {
 			f := p.next()
 			m := f.Media
-			if f.Event != "media" || f.Sequence != strconv.Itoa(i+1) || m.Chunk != strconv.Itoa(i) || m.Timestamp != strconv.Itoa(20*(i-1)) ||
+			if f.Event != "media" || f.Sequence != strconv.Itoa(i+1) || m.Chunk != strconv.Itoa(i) ||
+				m.Timestamp != strconv.Itoa(20*(i-1)) ||
 				m.Track != "inbound" || len(m.Payload) != 160 || m.Payload[0] != byte(i) || f.Stream != string(r.Session) {
 				t.Fatalf("media frame %+v %+v", f, m)
 			}
@@ -60,7 +63,8 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 			t.Fatalf("dtmf frame %+v", f)
 		}
 		l.Stop()
-		if f := p.next(); f.Event != "stop" || f.Sequence != "6" || f.Stop.Account != r.Account || f.Stop.Call != string(r.Call) {
+		if f := p.next(); f.Event != "stop" || f.Sequence != "6" || f.Stop.Account != r.Account ||
+			f.Stop.Call != string(r.Call) {
 			t.Fatalf("stop frame %+v", f)
 		}
 		if _, _, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
@@ -214,8 +218,10 @@ func TestThePlayoutBufferIsBounded(t *testing.T) {
 
 func TestBadFramesAreCountedAndIgnored(t *testing.T) {
 	l, p, h, c := connect(t, Config{FrameCap: 5000})
-	bad := []string{``, `{`, `[]`, `nonsense`, `{"event":"media"}`, `{"event":"media","media":{"payload":"%%%"}}`, `{"event":"media","media":{"payload":5}}`,
-		`{"event":"mark"}`, `{"event":"mark","mark":{"name":7}}`, "{\"event\":\"mark\",\"mark\":{\"name\":\"\xff\"}}", strings.Repeat(`{"a":`, 100)}
+	bad := []string{``, `{`, `[]`, `nonsense`, `{"event":"media"}`, `{"event":"media","media":{"payload":"%%%"}}`,
+		`{"event":"media","media":{"payload":5}}`,
+		`{"event":"mark"}`, `{"event":"mark","mark":{"name":7}}`, "{\"event\":\"mark\",\"mark\":{\"name\":\"\xff\"}}",
+		strings.Repeat(`{"a":`, 100)}
 	for _, s := range bad {
 		p.text(s)
 	}
@@ -342,7 +348,8 @@ func TestUnreachableBotsFailAtTheDeadline(t *testing.T) {
 		r := request(url)
 		r.Deadline = time.Now().Add(300 * time.Millisecond)
 		c.Connect(r, h)
-		if got := h.next("failed"); got.flag || got.at.Before(r.Deadline.Add(-20*time.Millisecond)) || got.at.After(r.Deadline.Add(2*time.Second)) {
+		if got := h.next("failed"); got.flag || got.at.Before(r.Deadline.Add(-20*time.Millisecond)) ||
+			got.at.After(r.Deadline.Add(2*time.Second)) {
 			t.Fatalf("%+v, deadline %v", got, r.Deadline)
 		}
 	}
@@ -435,7 +442,8 @@ func TestAQuestionThatIsNotTakenSaysWhyWithoutTheAddress(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		if err := c.Ask(ctx, url, ""); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if err := c.Ask(ctx, url, ""); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -452,7 +460,8 @@ func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {
 	r.Endpoints = append(r.Endpoints, well.url())
 	l := c.Connect(r, h)
 	h.next("connected")
-	if took, missed := l.Tried(); took != well.url() || len(missed) != 1 || missed[0].Endpoint != sick.url() || missed[0].Reason != "the bot answered HTTP 403" {
+	if took, missed := l.Tried(); took != well.url() || len(missed) != 1 || missed[0].Endpoint != sick.url() ||
+		missed[0].Reason != "the bot answered HTTP 403" {
 		t.Errorf("%s after %+v", took, missed)
 	}
 	l.Stop()

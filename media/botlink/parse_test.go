@@ -42,7 +42,9 @@ func reference(b []byte) (event, payload, name, verdict *string) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"event":"media","streamSid":"MZ1","media":{"payload":"AAEC/w=="}}`, `{"event":"media","media":{"payload":"a\/b="}}`,
-		` { "event" : "mark" , "mark" : { "name" : "x\"y" } } `, `{"event":"clear"}`, `{"event":"verdict","verdict":{"name":"machine"}}`, `{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`, `[]`, `{"event":1}`,
+		` { "event" : "mark" , "mark" : { "name" : "x\"y" } } `, `{"event":"clear"}`,
+		`{"event":"verdict","verdict":{"name":"machine"}}`, `{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`,
+		`[]`, `{"event":1}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -202,7 +204,8 @@ func BenchmarkWriteFrame(b *testing.B) {
 func BenchmarkReceiveMediaFrame(b *testing.B) {
 	l := benchLink(b)
 	m := &message{b: make([]byte, 2048)}
-	n := copy(m.b, `{"event":"media","streamSid":"MZ00000000000000000000000000000002","media":{"payload":"`+base64.StdEncoding.EncodeToString(make([]byte, 160))+`"}}`)
+	n := copy(m.b, `{"event":"media","streamSid":"MZ00000000000000000000000000000002","media":{"payload":"`+
+		base64.StdEncoding.EncodeToString(make([]byte, 160))+`"}}`)
 	var buf [FrameBytes]byte
 	b.ReportAllocs()
 	for b.Loop() {
@@ -215,7 +218,8 @@ func TestMediaFramesDoNotAllocate(t *testing.T) {
 	l := benchLink(t)
 	frame := make([]byte, FrameBytes)
 	m := &message{b: make([]byte, 2048)}
-	n := copy(m.b, `{"event":"media","streamSid":"MZ00000000000000000000000000000002","media":{"payload":"`+base64.StdEncoding.EncodeToString(frame)+`"}}`)
+	n := copy(m.b, `{"event":"media","streamSid":"MZ00000000000000000000000000000002","media":{"payload":"`+
+		base64.StdEncoding.EncodeToString(frame)+`"}}`)
 	step := func() {
 		l.WriteFrame(frame)
 		l.handle(m, n)

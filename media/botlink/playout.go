@@ -121,7 +121,8 @@ func (p *playout) addMark(name []byte) bool {
 	if len(p.marks) >= markCap {
 		return false
 	}
-	p.marks = append(p.marks, mark{name: append([]byte(nil), name...), at: p.taken + uint64(p.size)}) //nolint:gosec // not negative
+	p.marks = append(p.marks, mark{name: append([]byte(nil), name...),
+		at: p.taken + uint64(p.size)}) //nolint:gosec // not negative
 	return true
 }
 

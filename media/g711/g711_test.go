@@ -18,7 +18,8 @@ func TestBytesStandForTheSamplesOfTheRecommendation(t *testing.T) {
 
 func TestEverySampleIsCodedAsTheNearestOrItsNeighbour(t *testing.T) {
 	for v := -32768; v <= 32767; v++ {
-		for name, got := range map[string]int{"μ-law": int(FromUlaw(ToUlaw(int16(v)))), "A-law": int(FromAlaw(ToAlaw(int16(v))))} {
+		for name, got := range map[string]int{"μ-law": int(FromUlaw(ToUlaw(int16(v)))),
+			"A-law": int(FromAlaw(ToAlaw(int16(v))))} {
 			if off := max(got-v, v-got); off > max(16, max(v, -v)/16)+8 {
 				t.Fatalf("%s: %d is heard as %d", name, v, got)
 			}

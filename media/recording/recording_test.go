@@ -96,7 +96,8 @@ func playable(t testing.TB, r *Recorder, id string) (l, rt []byte) {
 	}
 	le := binary.LittleEndian
 	data := le.Uint32(b[54:])
-	if string(b[:4]) != "RIFF" || string(b[8:16]) != "WAVEfmt " || le.Uint32(b[16:]) != 18 || le.Uint16(b[20:]) != 7 || le.Uint16(b[22:]) != 2 ||
+	if string(b[:4]) != "RIFF" || string(b[8:16]) != "WAVEfmt " || le.Uint32(b[16:]) != 18 || le.Uint16(b[20:]) != 7 ||
+		le.Uint16(b[22:]) != 2 ||
 		le.Uint32(b[24:]) != 8000 || le.Uint32(b[28:]) != 16000 || le.Uint16(b[32:]) != 2 || le.Uint16(b[34:]) != 8 ||
 		string(b[38:42]) != "fact" || le.Uint32(b[46:]) != data/2 || string(b[50:54]) != "data" ||
 		int(data) != len(b)-headerBytes || int(le.Uint32(b[4:])) != len(b)-8 {
@@ -131,7 +132,8 @@ func TestBothSidesAreReadBackSampleForSample(t *testing.T) {
 		c.tick(tape)
 	}
 	got := tape.End()
-	if got == nil || got.ID != "2026/11/22/"+string(name) || got.Duration != frames*frameTime || got.Incomplete || got.Bytes != headerBytes+frames*blockBytes || !got.StartedAt.Equal(answered) {
+	if got == nil || got.ID != "2026/11/22/"+string(name) || got.Duration != frames*frameTime || got.Incomplete ||
+		got.Bytes != headerBytes+frames*blockBytes || !got.StartedAt.Equal(answered) {
 		t.Fatalf("%+v", got)
 	}
 	await(t, "a whole file", func() bool { return r.Stats().Live == 0 })
@@ -142,7 +144,8 @@ func TestBothSidesAreReadBackSampleForSample(t *testing.T) {
 	if s := r.Stats(); s.Bytes != got.Bytes || s.Files != 1 || s.FramesDropped != 0 {
 		t.Fatalf("%+v", s)
 	}
-	for path, want := range map[string]os.FileMode{"2026/11/22/" + string(name) + ".wav": 0o600, "2026/11": 0o700, "2026/11/22": 0o700} {
+	for path, want := range map[string]os.FileMode{"2026/11/22/" + string(name) + ".wav": 0o600, "2026/11": 0o700,
+		"2026/11/22": 0o700} {
 		if info, err := os.Stat(filepath.Join(r.cfg.Dir, path)); err != nil || info.Mode().Perm() != want {
 			t.Fatalf("%s: %v %v", path, info, err)
 		}
@@ -312,7 +315,8 @@ func TestAFullDiskIsTriedAgainAndTheRecordingIsKnownToBeIncomplete(t *testing.T)
 	got := tape.End()
 	await(t, "a whole file", func() bool { return r.Stats().Live == 0 })
 	_, rt := playable(t, r, got.ID)
-	if !bytes.Equal(rt[chunkFrames*frameBytes:(chunkFrames+1)*frameBytes], silent()) || !bytes.Equal(rt[2*chunkFrames*frameBytes:][:frameBytes], sound(right, 2*chunkFrames)) {
+	if !bytes.Equal(rt[chunkFrames*frameBytes:(chunkFrames+1)*frameBytes], silent()) ||
+		!bytes.Equal(rt[2*chunkFrames*frameBytes:][:frameBytes], sound(right, 2*chunkFrames)) {
 		t.Fatal("the second that had no room is not silence, or the next one is not there")
 	}
 	if !got.Incomplete {
@@ -358,7 +362,8 @@ func TestWhatACrashLeftBehindIsMadeWhole(t *testing.T) {
 	if err := r2.Recover(func(f Recovered) { found = append(found, f) }); err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 1 || found[0].Attempt != name || found[0].Recording.Duration != time.Second || !found[0].Recording.Incomplete || found[0].Recording.Bytes != offset(chunkFrames) {
+	if len(found) != 1 || found[0].Attempt != name || found[0].Recording.Duration != time.Second ||
+		!found[0].Recording.Incomplete || found[0].Recording.Bytes != offset(chunkFrames) {
 		t.Fatalf("%+v", found)
 	}
 	l, _ := playable(t, r2, found[0].Recording.ID)
@@ -439,7 +444,8 @@ func TestARecordingIsListedAndRemovedWithItsFolder(t *testing.T) {
 	if list, _ := os.ReadDir(r.cfg.Dir); len(list) > 0 || r.Stats().Bytes != 0 {
 		t.Fatalf("%v is left, %d bytes", list, r.Stats().Bytes)
 	}
-	for _, bad := range []string{"../x", "2026/11/22/../../x", "2026/11/22/", "/etc/passwd", "2026/11/22/a.b", strings.Repeat("a", 99)} {
+	for _, bad := range []string{"../x", "2026/11/22/../../x", "2026/11/22/", "/etc/passwd", "2026/11/22/a.b",
+		strings.Repeat("a", 99)} {
 		if _, err := r.Open(bad); engine.ErrorCode(err) != "recording_not_found" {
 			t.Fatalf("%q: %v", bad, err)
 		}
@@ -515,7 +521,8 @@ func FuzzRecover(f *testing.F) {
 			}
 			got, err := os.ReadFile(path + suffix)
 			frames := int64(x.Recording.Duration / frameTime)
-			if err != nil || frames < 1 || int64(len(got)) != x.Recording.Bytes || x.Recording.Bytes != offset(frames) || !bytes.Equal(got[:headerBytes], header(frames)) {
+			if err != nil || frames < 1 || int64(len(got)) != x.Recording.Bytes || x.Recording.Bytes != offset(frames) ||
+				!bytes.Equal(got[:headerBytes], header(frames)) {
 				t.Fatalf("%q became %+v with %d bytes: %v", file, x, len(got), err)
 			}
 			if !bytes.Equal(got[headerBytes:], b[headerBytes:len(got)]) {

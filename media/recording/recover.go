@@ -70,7 +70,8 @@ func (r *Recorder) recover(path, id string, found func(Recovered)) {
 		return
 	}
 	if err := mend(path, frames); err != nil {
-		r.cfg.Log.Error().Err(err).Str("recording", id).Msg("a partial recording cannot be completed; it is tried again at the next start")
+		r.cfg.Log.Error().Err(err).Str("recording",
+			id).Msg("a partial recording cannot be completed; it is tried again at the next start")
 		return
 	}
 	r.stats.files.Add(1)
@@ -158,5 +159,6 @@ func (r *Recorder) Describe(id string) (engine.Recording, error) {
 		return engine.Recording{}, err
 	}
 	length := time.Duration(max(0, info.Size()-headerBytes)/blockBytes) * frameTime
-	return engine.Recording{ID: id, StartedAt: info.ModTime().Add(-length), Duration: length, Bytes: info.Size(), Incomplete: true}, nil
+	return engine.Recording{ID: id, StartedAt: info.ModTime().Add(-length), Duration: length, Bytes: info.Size(),
+		Incomplete: true}, nil
 }

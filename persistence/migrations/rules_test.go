@@ -17,7 +17,9 @@ import (
 const ruledFrom = "00029"
 
 // large are tables that grow with the calls.
-var large = []string{"attempts", "contacts", "legs", "events", "event_batches", "sip_ladders", "recordings", "idempotency", "number_holds", "contact_runs", "contact_variables", "import_rejected", "exclusions", "suppressions", "webhook_messages", "webhook_deliveries"}
+var large = []string{"attempts", "contacts", "legs", "events", "event_batches", "sip_ladders", "recordings",
+	"idempotency", "number_holds", "contact_runs", "contact_variables", "import_rejected", "exclusions", "suppressions",
+	"webhook_messages", "webhook_deliveries"}
 
 // excepted are statements that break the rule deliberately, by file and beginning, with the reason.
 var excepted = map[string]string{
@@ -60,7 +62,8 @@ func broken(sql string) (wrong []string) {
 			}
 		}
 		if m := indexOn.FindStringSubmatch(s); m != nil && old(m[2]) && (m[1] == "" || inTransaction) {
-			report("keeps everybody from writing while the index is made; CREATE INDEX CONCURRENTLY in a change with -- +goose NO TRANSACTION")
+			report("keeps everybody from writing while the index is made; CREATE INDEX CONCURRENTLY in a change with -- " +
+				"+goose NO TRANSACTION")
 		}
 		if m := changes.FindStringSubmatch(s); m != nil {
 			if old(m[1]) {
@@ -84,29 +87,34 @@ func alteration(what string, isLarge bool) (wrong []string) {
 	upper := strings.ToUpper(what)
 	has := func(text string) bool { return strings.Contains(upper, text) }
 	if has("DROP ") && !has("DROP NOT NULL") && !has("DROP DEFAULT") {
-		wrong = append(wrong, "takes away what the release before may use; leave it to the release after the one that does without it")
+		wrong = append(wrong, "takes away what the release before may use; leave it to the release after the one that "+
+			"does without it")
 	}
 	if has("RENAME ") {
 		wrong = append(wrong, "renames what the release before uses; add another one and fill it")
 	}
 	if regexp.MustCompile(`\bTYPE\b`).MatchString(upper) {
-		wrong = append(wrong, "changes a type: the table is written anew, and the release before knows the old one; add another column")
+		wrong = append(wrong, "changes a type: the table is written anew, and the release before knows the old one; add "+
+			"another column")
 	}
 	if has("SET NOT NULL") {
-		wrong = append(wrong, "the release before writes no value, and the table is read under its lock; add a CHECK that is NOT VALID")
+		wrong = append(wrong, "the release before writes no value, and the table is read under its lock; add a CHECK that "+
+			"is NOT VALID")
 	}
 	if has("ADD COLUMN") {
 		if has("NOT NULL") && !has("DEFAULT") {
 			wrong = append(wrong, "the release before writes no value for the new column; give it a default")
 		}
 		if volatile.MatchString(what) {
-			wrong = append(wrong, "the default is another one for each row: the table is written anew; add the column without, and fill it")
+			wrong = append(wrong, "the default is another one for each row: the table is written anew; add the column "+
+				"without, and fill it")
 		}
 	}
 	if constraint.MatchString(what) && has("ADD ") && !has("NOT VALID") {
 		switch {
 		case isLarge:
-			wrong = append(wrong, "reads the table under its lock; add the constraint NOT VALID, and validate it in a change of its own")
+			wrong = append(wrong, "reads the table under its lock; add the constraint NOT VALID, and validate it in a change "+
+				"of its own")
 		case !has("ADD COLUMN"):
 			wrong = append(wrong, "the release before may write what the constraint refuses; add it in the release after")
 		}
@@ -162,7 +170,8 @@ func TestChangesOfTheSchemaLeaveTheReleaseBeforeAtWork(t *testing.T) {
 // A violation of the rule is found; a compliant change is not reported.
 func TestTheRuleOfChangesFindsWhatBreaksIt(t *testing.T) {
 	for sql, want := range map[string]int{
-		"CREATE TABLE things (id text PRIMARY KEY); CREATE INDEX things_id ON things (id); INSERT INTO things VALUES ('a'); ALTER TABLE things ADD CHECK (id <> '')": 0,
+		"CREATE TABLE things (id text PRIMARY KEY); CREATE INDEX things_id ON things (id); INSERT INTO things VALUES " +
+			"('a'); ALTER TABLE things ADD CHECK (id <> '')": 0,
 		"ALTER TABLE attempts ADD COLUMN note text":                                                   0,
 		"ALTER TABLE attempts ADD COLUMN IF NOT EXISTS n integer NOT NULL DEFAULT 0":                  0,
 		"ALTER TABLE attempts ALTER COLUMN note DROP NOT NULL":                                        0,

@@ -103,7 +103,8 @@ func missing(found []binaries, major int) error {
 		e.Detail = "the installed PostgreSQL " + strconv.Itoa(found[0].major) + " is too old; " + strconv.Itoa(oldest) +
 			" or newer is needed: " + install("") + "; or point DATABASE_URL at a server of your own"
 	default:
-		e.Detail = "no PostgreSQL server is installed; install one: " + install("") + "; or point DATABASE_URL at a server of your own"
+		e.Detail = "no PostgreSQL server is installed; install one: " + install("") +
+			"; or point DATABASE_URL at a server of your own"
 	}
 	return &e
 }
@@ -148,7 +149,8 @@ func Tool(ctx context.Context, name string) (path string, err error) {
 		}
 	}
 	if path == "" {
-		return "", engine.Unavailable("postgresql_missing", name+" of PostgreSQL is not installed; install it: "+install(""), 0)
+		return "", engine.Unavailable("postgresql_missing", name+" of PostgreSQL is not installed; install it: "+install(""),
+			0)
 	}
 	return path, nil
 }

@@ -71,7 +71,8 @@ func initialise(ctx context.Context, b binaries, o owner, base string) (string, 
 	if err := o.folder(fresh); err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, b.path("initdb"), "-D", fresh, "-U", superuser, "-E", "UTF8", "--locale=C", //nolint:gosec // found by us
+	cmd := exec.CommandContext(ctx, b.path("initdb"), "-D", fresh, "-U", superuser, "-E", "UTF8",
+		"--locale=C", //nolint:gosec // found by us
 		"--auth-local=trust", "--auth-host=reject", "--data-checksums")
 	cmd.SysProcAttr, cmd.Dir = o.attributes(), base
 	cmd.Env = environment()

@@ -39,7 +39,8 @@ func chooseOwner() (owner, error) {
 		}
 	}
 	return owner{}, engine.Unavailable("database_user_missing",
-		"PostgreSQL does not run as root and there is neither a user postgres nor nobody; create one: useradd --system postgres", 0)
+		"PostgreSQL does not run as root and there is neither a user postgres nor nobody; create one: useradd --system "+
+			"postgres", 0)
 }
 
 func (o owner) attributes() *syscall.SysProcAttr {
@@ -76,7 +77,8 @@ func (o owner) folder(path string) error {
 		return os.Chmod(path, 0o700) //nolint:gosec // a folder
 	}
 	if !ok || !st.IsDir() || sys.Uid != o.uid {
-		return engine.Unavailable("database_folder_foreign", "the folder "+path+" belongs to somebody else or is no folder; remove it or choose another", 0)
+		return engine.Unavailable("database_folder_foreign",
+			"the folder "+path+" belongs to somebody else or is no folder; remove it or choose another", 0)
 	}
 	return os.Chmod(path, 0o700) //nolint:gosec // a folder
 }
@@ -129,7 +131,8 @@ func (o owner) place(dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // the server's own folder below it is closed
+	if err := os.MkdirAll(filepath.Dir(path),
+		0o755); err != nil { //nolint:gosec // the server's own folder below it is closed
 		return "", fmt.Errorf("the data folder cannot be made: %w", err)
 	}
 	return path, o.folder(path)
@@ -151,7 +154,8 @@ func (o owner) pathOf(dir, name string) (string, error) {
 	case dir == "":
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", engine.Unavailable("database_folder_missing", "there is no home folder for the private database; configure a data folder", 0)
+			return "", engine.Unavailable("database_folder_missing",
+				"there is no home folder for the private database; configure a data folder", 0)
 		}
 		dir = filepath.Join(home, ".local", "share", "dialler")
 	}

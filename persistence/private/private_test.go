@@ -191,7 +191,8 @@ func TestAServerIsStartedAgainThoughAStatementOfTheKilledOneRunsOn(t *testing.T)
 		t.Fatal(err)
 	}
 	for running := 0; running == 0; {
-		if err := other.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()").Scan(&running); err != nil {
+		if err := other.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query "+
+			"LIKE '%generate_series%' AND pid <> pg_backend_pid()").Scan(&running); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -277,7 +278,8 @@ func TestLongSocketPath(t *testing.T) {
 func TestSocketFolder(t *testing.T) {
 	f := func(base, want string) {
 		t.Helper()
-		if got := socketFolder(base, "/run"); !strings.HasPrefix(got, want) || len(filepath.Join(got, socketName)) > socketLength {
+		if got := socketFolder(base, "/run"); !strings.HasPrefix(got, want) ||
+			len(filepath.Join(got, socketName)) > socketLength {
 			t.Errorf("socketFolder(%q) = %q", base, got)
 		}
 	}
@@ -295,7 +297,8 @@ func TestMissingBinaries(t *testing.T) {
 	if !errors.As(err, &e) || !errors.Is(err, ErrMissing) || !strings.Contains(e.Detail, "postgresql") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := find(t.Context(), "", places, 9); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "PostgreSQL 9") {
+	if _, err := find(t.Context(), "", places, 9); !errors.Is(err, ErrMissing) ||
+		!strings.Contains(err.Error(), "PostgreSQL 9") {
 		t.Errorf("data of a version that is not installed: %v", err)
 	}
 }
@@ -344,7 +347,8 @@ func TestHomeThatTheServerCannotEnter(t *testing.T) {
 	if o.reachable(filepath.Join(closed, "data", "one")) {
 		t.Error("a closed home is taken for reachable")
 	}
-	if a, b := moved(closed), moved(filepath.Join(home, "other", "closed")); a == b || !strings.HasPrefix(a, rootBase+"/closed-") {
+	if a, b := moved(closed), moved(filepath.Join(home, "other", "closed")); a == b ||
+		!strings.HasPrefix(a, rootBase+"/closed-") {
 		t.Errorf("two installations are moved to %s and %s", a, b)
 	}
 	if !o.reachable("/var/lib/dialler/one") {

@@ -147,7 +147,8 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 		if err := pause(ctx); err != nil {
 			_ = f.Close()
-			return nil, engine.Unavailable("database_start_locked", "another process is starting this private database and does not get done", time.Second)
+			return nil, engine.Unavailable("database_start_locked",
+				"another process is starting this private database and does not get done", time.Second)
 		}
 	}
 }
@@ -186,8 +187,9 @@ func (s *Server) adopt(ctx context.Context) (ok bool, err error) {
 			return true, nil
 		}
 		if err := pause(ctx); err != nil {
-			return false, engine.Unavailable("database_not_ready", "the private database runs but does not accept connections; see "+
-				filepath.Join(s.base, "postgres.log"), time.Second)
+			return false, engine.Unavailable("database_not_ready",
+				"the private database runs but does not accept connections; see "+
+					filepath.Join(s.base, "postgres.log"), time.Second)
 		}
 	}
 	return false, nil
@@ -283,7 +285,8 @@ func (s *Server) launchAfterCrash(ctx context.Context, b binaries, o owner) erro
 			told = endOrphans(s.data, signal) > 0 || told
 		}
 		if !crashed || time.Since(start) > orphansDie || pause(ctx) != nil {
-			return engine.Unavailable("database_not_started", "PostgreSQL ended at once; see "+filepath.Join(s.base, "postgres.log"), 0)
+			return engine.Unavailable("database_not_started", "PostgreSQL ended at once; see "+
+				filepath.Join(s.base, "postgres.log"), 0)
 		}
 	}
 }
@@ -415,7 +418,8 @@ func (s *Server) stop() error {
 			return nil
 		}
 	}
-	return engine.Unavailable("database_not_stopped", "the private database does not stop; see "+filepath.Join(s.base, "postgres.log"), 0)
+	return engine.Unavailable("database_not_stopped", "the private database does not stop; see "+
+		filepath.Join(s.base, "postgres.log"), 0)
 }
 
 func (s *Server) running() bool {

@@ -89,7 +89,8 @@ func openLane(path string, room int64, own owner, stats *counters) (l *lane, cut
 	taken := l.owner != own
 	if taken {
 		if len(l.entries) > 0 {
-			return nil, 0, fmt.Errorf("%d writes wait here for another installation's database: start with that database once, or choose another folder with --spool-dir", len(l.entries))
+			return nil, 0, fmt.Errorf("%d writes wait here for another installation's database: start with that database "+
+				"once, or choose another folder with --spool-dir", len(l.entries))
 		}
 		l.owner = own
 	}
@@ -129,7 +130,8 @@ func (l *lane) readHeader() error {
 	case crc32.Checksum(b[:40], table) != binary.LittleEndian.Uint32(b[40:]):
 		return errors.New("the header is damaged; move the file away to start without what it holds")
 	case binary.LittleEndian.Uint32(b[8:]) > layoutVersion:
-		return errors.New("a newer version of the program wrote this file: start that once, so that it writes what waits here to the database")
+		return errors.New("a newer version of the program wrote this file: start that once, so that it writes what waits " +
+			"here to the database")
 	}
 	l.dirty = b[12] != 0
 	copy(l.owner[:], b[16:32])
@@ -164,7 +166,8 @@ func (l *lane) find() (cut int64, err error) {
 		if !ok {
 			return size, nil
 		}
-		l.entries = append(l.entries, entry{size: size, at: int64(binary.LittleEndian.Uint64(b[8:]))}) //nolint:gosec // a time
+		l.entries = append(l.entries, entry{size: size,
+			at: int64(binary.LittleEndian.Uint64(b[8:]))}) //nolint:gosec // a time
 		l.tail += size
 	}
 }

@@ -52,7 +52,8 @@ func decode(b []byte) (journal.Write, error) {
 		return journal.Write{}, errors.New("spool: a record is not JSON")
 	}
 	if v.Version < 1 || v.Version > recordVersion {
-		return journal.Write{}, fmt.Errorf("spool: a record has version %d, this program reads up to %d; start the newer version once, so that it writes them to the database", v.Version, recordVersion)
+		return journal.Write{}, fmt.Errorf("spool: a record has version %d, this program reads up to %d; start the newer "+
+			"version once, so that it writes them to the database", v.Version, recordVersion)
 	}
 	var r record
 	if err := json.Unmarshal(b, &r); err != nil {

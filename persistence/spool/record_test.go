@@ -21,7 +21,8 @@ func fillAll(v reflect.Value, n *int) {
 }
 
 // notSpooled are the parts of a write that only the database can accept.
-var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true, "Retune": true, "Fresh": true}
+var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true,
+	"Retune": true, "Fresh": true}
 
 // everything is a write in which every field that may be spooled is set.
 func everything() (w journal.Write) {
@@ -157,7 +158,8 @@ func FuzzRecords(f *testing.F) {
 		if len(payload) == 0 || len(payload)+len(tail) > 1<<16 {
 			return
 		}
-		l := &lane{f: &memory{make([]byte, 1<<17)}, room: 1 << 17, generation: 7, stats: &counters{}, head: headerSize, tail: headerSize}
+		l := &lane{f: &memory{make([]byte, 1<<17)}, room: 1 << 17, generation: 7, stats: &counters{}, head: headerSize,
+			tail: headerSize}
 		if n, err := l.append([][]byte{payload}, when); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}

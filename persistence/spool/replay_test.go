@@ -31,18 +31,21 @@ func nameless(a attempt.Attempt, c contact.Contact) any {
 func TestReplayedWritesMakeTheRowsThatCommittedOnesMake(t *testing.T) {
 	store, ctx := storetest.Open(t), t.Context()
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	if err := store.InsertCampaign(ctx, campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1, CreatedAt: now, Settings: campaign.Settings{Name: "x", MaxAttempts: 3}}); err != nil {
+	if err := store.InsertCampaign(ctx, campaign.Campaign{ID: "cmp_1", State: campaign.Running, Run: 1, CreatedAt: now,
+		Settings: campaign.Settings{Name: "x", MaxAttempts: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	owned, err := store.AcquireCampaign(ctx, "cmp_1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	add := journal.ContactInsert{Campaign: "cmp_1", Epoch: owned.Epoch, Run: 1, Source: "csv", Max: 3, At: now, DueClass: contact.DueFirst,
-		Event: journal.Event{Campaign: "cmp_1", Seq: 1, Run: 1, At: now, Type: journal.ContactsAdded, Version: 1}}
+	add := journal.ContactInsert{Campaign: "cmp_1", Epoch: owned.Epoch, Run: 1, Source: "csv", Max: 3, At: now,
+		DueClass: contact.DueFirst,
+		Event:    journal.Event{Campaign: "cmp_1", Seq: 1, Run: 1, At: now, Type: journal.ContactsAdded, Version: 1}}
 	for i := range 2 {
 		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(storetest.RandomID()),
-			NewContact: campaign.NewContact{Number: engine.PhoneNumber(fmt.Sprintf("+491511234567%d", i)), Variables: map[string]string{"name": "Ada"}}})
+			NewContact: campaign.NewContact{Number: engine.PhoneNumber(fmt.Sprintf("+491511234567%d", i)),
+				Variables: map[string]string{"name": "Ada"}}})
 	}
 	if _, err := store.AddContacts(ctx, add); err != nil {
 		t.Fatal(err)

@@ -100,7 +100,8 @@ func Open(cfg Config) (_ *Spool, err error) {
 		return nil, fmt.Errorf("the spool cannot be opened (see --spool-dir): %w", err)
 	}
 	if err := syscall.Flock(int(s.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("another dialler uses the spool in %s: end it, or choose another folder with --spool-dir", cfg.Dir)
+		return nil, fmt.Errorf("another dialler uses the spool in %s: end it, or choose another folder with --spool-dir",
+			cfg.Dir)
 	}
 	lanes := cfg.Lanes
 	files, err := os.ReadDir(cfg.Dir)
@@ -127,7 +128,8 @@ func Open(cfg Config) (_ *Spool, err error) {
 		}
 		s.lanes = append(s.lanes, l)
 		if cut > 0 {
-			cfg.Log.Warn().Int("lane", i).Int64("bytes", cut).Msg("the spool ends with a record that is not whole; it had never been taken and is cut")
+			cfg.Log.Warn().Int("lane", i).Int64("bytes",
+				cut).Msg("the spool ends with a record that is not whole; it had never been taken and is cut")
 		}
 		if n := len(l.entries); n > 0 {
 			s.stats.add(n, l.tail-l.head)

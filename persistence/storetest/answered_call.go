@@ -31,7 +31,8 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 	before := c.Facts()
 	switch step {
 	case 0:
-		*a = attempt.Attempt{ID: engine.AttemptID(RandomID()), Campaign: c.Campaign, Contact: c.ID, Run: 1, Pass: 1, Number: 1, Bot: "bot",
+		*a = attempt.Attempt{ID: engine.AttemptID(RandomID()), Campaign: c.Campaign, Contact: c.ID, Run: 1, Pass: 1,
+			Number: 1, Bot: "bot",
 			To: c.Number, From: "+4930111222", Trunk: "t1", Epoch: k.Epoch, SendBy: t, State: attempt.Reserved, ReservedAt: &t}
 		a.Legs = []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1"}}
 		c.Attempt, c.DueAt = a.ID, nil
@@ -41,18 +42,22 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 		ev.Type, ev.Data = journal.AttemptReserved, journal.Data{Trunk: "t1", Number: 1, Pass: 1}
 	case 1:
 		a.State, a.InviteAt, a.RingingAt, a.AnsweredAt, a.SIPCode, a.SIPReason = attempt.Answered, &t, &t, &t, 200, "OK"
-		a.Legs = []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &t, SIPCode: 200, SIPReason: "OK", Seq: 4, Dialog: &engine.DialogState{
-			ToTag: "9fxced76sl", RemoteTarget: "sip:+4915112345678@192.0.2.10:5060", CSeq: 1, RemoteAddr: "192.0.2.10:5060", Transport: "udp", LocalAddr: "192.0.2.1:5060"}}}
+		a.Legs = []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &t, SIPCode: 200, SIPReason: "OK", Seq: 4,
+			Dialog: &engine.DialogState{
+				ToTag: "9fxced76sl", RemoteTarget: "sip:+4915112345678@192.0.2.10:5060", CSeq: 1, RemoteAddr: "192.0.2.10:5060", Transport: "udp", LocalAddr: "192.0.2.1:5060"}}}
 		ev.Type = journal.AttemptAnswered
 	case 2:
-		a.State, a.ServedAt, a.BotConnectedAt, a.Session, a.Verdict, a.MediaSeq = attempt.Connected, &t, &t, "MZ0123", engine.VerdictHuman, 2
+		a.State, a.ServedAt, a.BotConnectedAt, a.Session, a.Verdict, a.MediaSeq =
+			attempt.Connected, &t, &t, "MZ0123", engine.VerdictHuman, 2
 		c.State, c.ConnectedOnce = contact.Connected, true
 		c.Version++
 		w.Contacts = []contact.Contact{*c}
 		after := c.Facts()
-		ev.Type, ev.Data = journal.AttemptConnected, journal.Data{Before: &before, After: &after, Verdict: engine.VerdictHuman}
+		ev.Type, ev.Data = journal.AttemptConnected, journal.Data{Before: &before, After: &after,
+			Verdict: engine.VerdictHuman}
 	case 3:
-		a.State, a.EndedAt, a.Consumed, a.Outcome, a.HungUpBy = attempt.Ended, &t, true, engine.OutcomeConnectedNoResult, engine.PartyCallee
+		a.State, a.EndedAt, a.Consumed, a.Outcome, a.HungUpBy =
+			attempt.Ended, &t, true, engine.OutcomeConnectedNoResult, engine.PartyCallee
 		a.Quality = &engine.MediaQuality{PacketsReceived: 1000, PacketsSent: 1000, Codec: "PCMU"}
 		legs := []attempt.Leg{a.Legs[0]}
 		legs[0].EndedAt, legs[0].Seq = &t, 5
@@ -63,7 +68,8 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 		w.Contacts = []contact.Contact{*c}
 		w.Holds = []journal.HoldRelease{{Attempt: a.ID, Number: c.Number}}
 		after := c.Facts()
-		ev.Type, ev.Data = journal.AttemptEnded, journal.Data{Before: &before, After: &after, Outcome: a.Outcome, Consumed: true,
+		ev.Type, ev.Data = journal.AttemptEnded, journal.Data{Before: &before, After: &after, Outcome: a.Outcome,
+			Consumed: true,
 			Answered: true, Connected: true, Pass: 1, Number: 1, Trunk: "t1", SIPCode: 200, TalkMS: 1000, RingMS: 1000}
 	case 4:
 		a.Result = &attempt.Result{Disposition: "interested", Summary: "asked for a quote by e-mail", ReceivedAt: t}
@@ -72,7 +78,8 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 		c.Version++
 		w.Contacts = []contact.Contact{*c}
 		after := c.Facts()
-		ev.Type, ev.Data = journal.ResultStored, journal.Data{Before: &before, After: &after, Connected: true, Disposition: "interested"}
+		ev.Type, ev.Data = journal.ResultStored, journal.Data{Before: &before, After: &after, Connected: true,
+			Disposition: "interested"}
 	}
 	ev.Attempt = a.ID
 	w.Attempts, w.Events = []attempt.Attempt{*a}, []journal.Event{ev}

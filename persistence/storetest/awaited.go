@@ -35,7 +35,8 @@ func outcomeFinal(t *testing.T, w *world) {
 			campaign.AttemptsQuery{Campaign: w.c.ID, Until: w.now.Add(time.Hour), Limit: 10},
 		)
 		must(t, err)
-		for place, got := range map[string]attempt.Attempt{"one call": w.storedAttempt(a.ID), "calls": list[0], "a contact": view.Attempts[0],
+		for place, got := range map[string]attempt.Attempt{"one call": w.storedAttempt(a.ID), "calls": list[0],
+			"a contact":  view.Attempts[0],
 			"the report": page[0].Attempt} {
 			if got.AwaitsResult != c.AwaitsResult(a.ID) || got.AwaitsResult != awaits || (got.FinalOutcome() == nil) != awaits ||
 				got.Outcome != done.Outcome {

@@ -16,9 +16,11 @@ import (
 // tables with the fold of the events: each callback counts.
 func callbacks(t *testing.T, w *world) {
 	fold := tally.New()
-	policy := contact.Policy{MaxAttempts: 1, Callbacks: true, Redial: redial.Rule{Delay: time.Minute}, ResultTimeout: time.Minute}
+	policy := contact.Policy{MaxAttempts: 1, Callbacks: true, Redial: redial.Rule{Delay: time.Minute},
+		ResultTimeout: time.Minute}
 	now := w.now
-	step := func(c *contact.Contact, typ journal.Type, ev contact.Event, a *attempt.Attempt, d journal.Data, first ...journal.Type) {
+	step := func(c *contact.Contact, typ journal.Type, ev contact.Event, a *attempt.Attempt, d journal.Data,
+		first ...journal.Type) {
 		t.Helper()
 		ev.At, ev.Policy = now, policy
 		m, before := contact.Machine{C: *c}, c.Facts()

@@ -80,15 +80,18 @@ func callsByCursor(t *testing.T, w *world) {
 	f("of a contact", attempt.Query{Contact: one.ID}, func(a *attempt.Attempt) bool { return a.Contact == one.ID })
 	f("to a number", attempt.Query{To: two.Number}, func(a *attempt.Attempt) bool { return a.To == two.Number })
 	f("over a trunk", attempt.Query{Trunk: "t2"}, func(a *attempt.Attempt) bool { return a.Trunk == "t2" })
-	f("with an outcome", attempt.Query{Campaign: w.c.ID, State: attempt.Ended, Outcome: engine.OutcomeBusy}, func(a *attempt.Attempt) bool {
-		return a.Campaign == w.c.ID && a.Outcome == engine.OutcomeBusy
-	})
+	f("with an outcome", attempt.Query{Campaign: w.c.ID, State: attempt.Ended, Outcome: engine.OutcomeBusy},
+		func(a *attempt.Attempt) bool {
+			return a.Campaign == w.c.ID && a.Outcome == engine.OutcomeBusy
+		})
 	from, until := begun.Add(5*time.Minute), begun.Add(15*time.Minute)
 	between := func(a *attempt.Attempt) bool { return !a.ReservedAt.Before(from) && a.ReservedAt.Before(until) }
 	f("of a time", attempt.Query{From: from, Until: until}, between)
-	f("of a campaign and a time", attempt.Query{Campaign: w.c.ID, From: from, Until: until}, func(a *attempt.Attempt) bool { return a.Campaign == w.c.ID && between(a) })
+	f("of a campaign and a time", attempt.Query{Campaign: w.c.ID, From: from, Until: until},
+		func(a *attempt.Attempt) bool { return a.Campaign == w.c.ID && between(a) })
 
-	for _, q := range []attempt.Query{{Contact: "x", Limit: 1}, {State: attempt.Ringing, Limit: 1}, {Campaign: "cmp_none", Limit: 1}} {
+	for _, q := range []attempt.Query{{Contact: "x", Limit: 1}, {State: attempt.Ringing, Limit: 1},
+		{Campaign: "cmp_none", Limit: 1}} {
 		if list, next, err := w.pg.Lists.Calls(t.Context(), q); len(list) > 0 || next != "" || err != nil {
 			t.Errorf("%+v: %v %q %v", q, list, next, err)
 		}

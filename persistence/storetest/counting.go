@@ -54,7 +54,8 @@ func bulk(t *testing.T, w *world) {
 	x := w.write(func(x *journal.Write) {
 		ev := w.event(journal.ContactsClosed, "", "")
 		ev.At = end
-		x.Bulk = &journal.Bulk{To: contact.ManuallyStopped, Sweep: journal.Sweep{At: end, Except: []engine.ContactID{mine.ID}, Event: ev}}
+		x.Bulk = &journal.Bulk{To: contact.ManuallyStopped, Sweep: journal.Sweep{At: end, Except: []engine.ContactID{mine.ID},
+			Event: ev}}
 	})
 	w.commit(x)
 	for _, c := range all {
@@ -326,9 +327,11 @@ func restart(t *testing.T, w *world) {
 
 func restarted(t *testing.T, w *world, unreached bool) {
 	contacts := make([]contact.Contact, 0, 7)
-	for i, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped, contact.Failed, contact.Connected, contact.Connected} {
+	for i, s := range []contact.State{contact.Completed, contact.Failed, contact.Excluded, contact.ManuallyStopped,
+		contact.Failed, contact.Connected, contact.Connected} {
 		c := enginetest.Filled[contact.Contact]()
-		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt = engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
+		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt =
+			engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
 		c.Position, c.LastConversation, c.CallbackOf = w.seq.Add(1), engine.AttemptID(id()), engine.AttemptID(id())
 		switch i {
 		case 3, 4:
@@ -381,7 +384,8 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	if unreached {
 		pending = 2
 	}
-	if n, err := w.store.Counters(t.Context(), w.c.ID, 2); err != nil || n.Pending != pending || n.Excluded != 1 || n.Total != 7 {
+	if n, err := w.store.Counters(t.Context(), w.c.ID, 2); err != nil || n.Pending != pending || n.Excluded != 1 ||
+		n.Total != 7 {
 		t.Errorf("counters of the prepared run %+v %v", n, err)
 	}
 	if again, err := w.store.Counters(t.Context(), w.c.ID, 1); err != nil || !reflect.DeepEqual(again, first) {

@@ -74,8 +74,9 @@ func dueInOrder(t *testing.T, w *world, order contact.Order, all []contact.Conta
 		}
 		for i := range got {
 			if got[i].ID != want[i].ID {
-				t.Fatalf("limit %d, place %d: class %d used %d at %v position %d, want class %d used %d at %v position %d", limit, i,
-					got[i].DueClass, got[i].Used, got[i].DueAt, got[i].Position, want[i].DueClass, want[i].Used, want[i].DueAt, want[i].Position)
+				t.Fatalf("limit %d, place %d: class %d used %d at %v position %d, want class %d used %d at %v position %d", limit,
+					i, got[i].DueClass, got[i].Used, got[i].DueAt, got[i].Position, want[i].DueClass, want[i].Used, want[i].DueAt,
+					want[i].Position)
 			}
 		}
 	}
@@ -240,8 +241,10 @@ func addContacts(t *testing.T, w *world) {
 		}
 	}
 	first := due[1]
-	want := contact.Contact{ID: add.Contacts[0].ID, Campaign: w.c.ID, Number: add.Contacts[0].Number, Variables: add.Contacts[0].Variables,
-		Position: first.Position, Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &add.At, DueClass: contact.DueFirst, DuePass: 1,
+	want := contact.Contact{ID: add.Contacts[0].ID, Campaign: w.c.ID, Number: add.Contacts[0].Number,
+		Variables: add.Contacts[0].Variables,
+		Position:  first.Position, Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &add.At,
+		DueClass: contact.DueFirst, DuePass: 1,
 		CreatedAt: add.At, UpdatedAt: add.At, Version: 1}
 	sameFields(t, first, want)
 
@@ -344,16 +347,20 @@ func addBatch(t *testing.T, w *world) {
 	report, err := w.store.AddContacts(t.Context(), add)
 	must(t, err)
 	first := add.Contacts[0].ID
-	want := []campaign.BatchResult{{Status: campaign.RowAdded, ContactID: first}, {Status: campaign.RowExcluded}, {Status: campaign.RowExcluded},
-		{Status: campaign.RowDuplicate, ContactID: old.ID}, {Status: campaign.RowDuplicate, ContactID: out.ID}, {Status: campaign.RowDuplicate, ContactID: first}}
+	want := []campaign.BatchResult{{Status: campaign.RowAdded, ContactID: first}, {Status: campaign.RowExcluded},
+		{Status: campaign.RowExcluded},
+		{Status: campaign.RowDuplicate, ContactID: old.ID}, {Status: campaign.RowDuplicate, ContactID: out.ID},
+		{Status: campaign.RowDuplicate, ContactID: first}}
 	if !reflect.DeepEqual(got, want) || report != (campaign.AddReport{Added: 1, Duplicates: 3, Excluded: 2, Total: 3}) {
 		t.Errorf("%+v\nwant %+v\nreport %+v", got, want, report)
 	}
-	if kept, ok, err := w.store.FindReply(t.Context(), r.Idempotency); err != nil || !ok || string(kept.Body) != string(r.Body) {
+	if kept, ok, err := w.store.FindReply(t.Context(), r.Idempotency); err != nil || !ok ||
+		string(kept.Body) != string(r.Body) {
 		t.Errorf("kept %v %+v %v", ok, kept, err)
 	}
 	// The commit was not confirmed: the same request again is no conflict.
-	if again, err := w.store.AddContacts(t.Context(), add); err != nil || again != report || !reflect.DeepEqual(got, want) {
+	if again, err := w.store.AddContacts(t.Context(), add); err != nil || again != report ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("again %+v %v\n%+v", again, err, got)
 	}
 	// Another request under the same key leaves nothing.
@@ -375,11 +382,13 @@ func addBatch(t *testing.T, w *world) {
 	last.Answer = func(rows []campaign.BatchResult) *journal.Reply { got = rows; return nil }
 	_, err = w.store.AddContacts(t.Context(), last)
 	must(t, err)
-	if want := []campaign.BatchResult{{Status: campaign.RowReadmitted, ContactID: gone.ID}}; !reflect.DeepEqual(got, want) {
+	if want := []campaign.BatchResult{{Status: campaign.RowReadmitted, ContactID: gone.ID}}; !reflect.DeepEqual(got,
+		want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	last.Contacts = nil
-	if report, err := w.store.AddContacts(t.Context(), last); err != nil || report.Added != 0 || report.Total != 1 || len(got) != 0 {
+	if report, err := w.store.AddContacts(t.Context(), last); err != nil || report.Added != 0 || report.Total != 1 ||
+		len(got) != 0 {
 		t.Errorf("an empty list: %+v %v", report, err)
 	}
 }
@@ -390,10 +399,12 @@ func exclusions(t *testing.T, w *world) {
 		w.commit(w.write(func(y *journal.Write) { y.Exclusions = []journal.Exclusion{x} }))
 	}
 	put(journal.Exclusion{Campaign: w.c.ID, Number: n, Reason: "asked", CreatedAt: w.now})
-	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"a": "1", "b": "2"}, CreatedAt: w.now.Add(time.Second)})
+	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"a": "1", "b": "2"},
+		CreatedAt: w.now.Add(time.Second)})
 	list, err := w.store.Exclusions(t.Context(), w.c.ID)
 	must(t, err)
-	if len(list) != 2 || list[0].Number != n || list[0].Match != nil || list[0].Reason != "asked" || list[1].Match["b"] != "2" {
+	if len(list) != 2 || list[0].Number != n || list[0].Match != nil || list[0].Reason != "asked" ||
+		list[1].Match["b"] != "2" {
 		t.Fatalf("exclusions %+v", list)
 	}
 	if w.pg != nil {
@@ -404,14 +415,16 @@ func exclusions(t *testing.T, w *world) {
 	if list, _ := w.store.Exclusions(t.Context(), w.c.ID); len(list) != 1 {
 		t.Errorf("%d exclusions after lifting", len(list))
 	}
-	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"b": "2", "a": "1"}, Lifted: true, CreatedAt: w.now.Add(time.Minute)})
+	put(journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"b": "2", "a": "1"}, Lifted: true,
+		CreatedAt: w.now.Add(time.Minute)})
 	if list, err := w.store.Exclusions(t.Context(), w.c.ID); err != nil || len(list) != 0 {
 		t.Errorf("%d exclusions after lifting both, %v", len(list), err)
 	}
 	if w.pg == nil {
 		return
 	}
-	if list, total, err := w.pg.ListExclusions(t.Context(), w.c.ID, "", campaign.Page{Number: 1, Size: 1}); err != nil || total != 0 || len(list) != 0 {
+	if list, total, err := w.pg.ListExclusions(t.Context(), w.c.ID, "", campaign.Page{Number: 1, Size: 1}); err != nil ||
+		total != 0 || len(list) != 0 {
 		t.Errorf("%d exclusions listed after lifting both, %v", total, err)
 	}
 }
@@ -449,7 +462,8 @@ func openAttempts(t *testing.T, w *world) {
 	y, b := w.intent(&d)
 	dialout := w.attempt(contact.Contact{Number: number()})
 	dialout.Contact = ""
-	w.commit(x, y, journal.Write{Attempts: []attempt.Attempt{dialout}, Intent: &journal.Intent{Attempt: dialout.ID, Number: dialout.To}})
+	w.commit(x, y, journal.Write{Attempts: []attempt.Attempt{dialout},
+		Intent: &journal.Intent{Attempt: dialout.ID, Number: dialout.To}})
 	end, _ := w.ended(&d, b, engine.OutcomeBusy)
 	w.commit(end)
 	open, err := w.store.OpenAttempts(t.Context())

@@ -57,7 +57,8 @@ func retune(t *testing.T, w *world) {
 	x := w.write(func(x *journal.Write) {
 		ev := w.event(journal.ContactsRetuned, "", "")
 		ev.At = at
-		x.Retune = &journal.Retune{MaxAttempts: 2, Sweep: journal.Sweep{At: at, Except: []engine.ContactID{mine.ID}, Event: ev}}
+		x.Retune = &journal.Retune{MaxAttempts: 2, Sweep: journal.Sweep{At: at, Except: []engine.ContactID{mine.ID},
+			Event: ev}}
 	})
 	w.commit(x)
 	w.commit(x)

@@ -13,7 +13,8 @@ import (
 func contactsFound(t *testing.T, w *world) {
 	plain := w.contact()
 	var called []contact.Contact
-	for _, s := range []contact.CallbackState{contact.CallbackRequested, contact.CallbackPending, contact.CallbackPending, contact.CallbackCancelled} {
+	for _, s := range []contact.CallbackState{contact.CallbackRequested, contact.CallbackPending, contact.CallbackPending,
+		contact.CallbackCancelled} {
 		called = append(called, w.contact(func(c *contact.Contact) { c.Callback, c.CallbackAt = s, &w.now }))
 	}
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = append(called, plain) }))
@@ -36,14 +37,16 @@ func contactsFound(t *testing.T, w *world) {
 	find(campaign.Page{Callback: contact.CallbackRequested}, called[0].ID, called[1].ID, called[2].ID, called[3].ID)
 	find(campaign.Page{Callback: contact.CallbackPending}, called[0].ID, called[1].ID, called[2].ID)
 	find(campaign.Page{Callback: contact.CallbackCancelled}, called[3].ID)
-	find(campaign.Page{Callback: contact.CallbackPending, Phone: called[2].Number, Filter: string(contact.Pending)}, called[2].ID)
+	find(campaign.Page{Callback: contact.CallbackPending, Phone: called[2].Number, Filter: string(contact.Pending)},
+		called[2].ID)
 	find(campaign.Page{Callback: contact.CallbackCompleted})
 
 	// The panel counts callbacks, the filters find contacts: the numbers agree while each contact
 	// has one.
 	counters, err := w.store.Counters(t.Context(), w.c.ID, w.c.Run)
 	must(t, err)
-	for word, counted := range map[contact.CallbackState]int{contact.CallbackRequested: counters.Callbacks.Requested, contact.CallbackPending: counters.Callbacks.Pending,
+	for word, counted := range map[contact.CallbackState]int{contact.CallbackRequested: counters.Callbacks.Requested,
+		contact.CallbackPending:   counters.Callbacks.Pending,
 		contact.CallbackCompleted: counters.Callbacks.Completed, contact.CallbackCancelled: counters.Callbacks.Cancelled} {
 		list, err := w.store.Contacts(t.Context(), w.c.ID, campaign.Page{Callback: word, Number: 1, Size: 50})
 		must(t, err)
@@ -95,7 +98,8 @@ func contactFacts(t *testing.T, w *world) {
 	until := w.now.Add(time.Hour)
 	end.Holds[0].Until = until
 	w.commit(end)
-	if f := facts(&held, now); !f.Held || f.HeldUntil == nil || f.HeldUntil.Sub(until).Abs() > time.Minute || // by the database's clock
+	if f := facts(&held, now); !f.Held || f.HeldUntil == nil || f.HeldUntil.Sub(until).Abs() > time.Minute ||
+		// by the database's clock
 		f.AbandonedAt == nil || !f.AbandonedAt.Equal(*done.EndedAt) {
 		t.Errorf("abandoned: %+v", f)
 	}

@@ -67,31 +67,32 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 		})
 	}
 
-	t.Run("a lost attempt holds its number as long, however the program's clock stands to the database's", func(t *testing.T) {
-		t.Parallel()
-		for _, off := range []time.Duration{-time.Hour, time.Hour} {
-			w := newWorld(t, open(t, persistence.Config{Now: func() time.Time { return time.Now().Add(off) }, Writers: 1, Readers: 2}))
-			w.now = w.now.Add(off)
-			held, over := w.contact(), w.contact()
-			for c, left := range map[*contact.Contact]time.Duration{&held: 10 * time.Minute, &over: -time.Second} {
-				x, a := w.intent(c)
-				w.commit(x)
-				end, lost := w.ended(c, a, engine.OutcomeLost)
-				lost.Legs[0].EndedAt = nil
-				end.Attempts = []attempt.Attempt{lost}
-				end.Holds[0].Until = w.now.Add(left)
-				w.commit(end)
+	t.Run("a lost attempt holds its number as long, however the program's clock stands to the database's",
+		func(t *testing.T) {
+			t.Parallel()
+			for _, off := range []time.Duration{-time.Hour, time.Hour} {
+				w := newWorld(t, open(t, persistence.Config{Now: func() time.Time { return time.Now().Add(off) }, Writers: 1, Readers: 2}))
+				w.now = w.now.Add(off)
+				held, over := w.contact(), w.contact()
+				for c, left := range map[*contact.Contact]time.Duration{&held: 10 * time.Minute, &over: -time.Second} {
+					x, a := w.intent(c)
+					w.commit(x)
+					end, lost := w.ended(c, a, engine.OutcomeLost)
+					lost.Legs[0].EndedAt = nil
+					end.Attempts = []attempt.Attempt{lost}
+					end.Holds[0].Until = w.now.Add(left)
+					w.commit(end)
+				}
+				again, _ := w.intent(&held)
+				if err := w.try(again)[0]; !errors.Is(err, journal.ErrNumberHeld) {
+					t.Errorf("clock %v off: an intent while the lost attempt's legs may ring: %v", off, err)
+				}
+				again, _ = w.intent(&over)
+				if err := w.try(again)[0]; err != nil {
+					t.Errorf("clock %v off: an intent after the hold: %v", off, err)
+				}
 			}
-			again, _ := w.intent(&held)
-			if err := w.try(again)[0]; !errors.Is(err, journal.ErrNumberHeld) {
-				t.Errorf("clock %v off: an intent while the lost attempt's legs may ring: %v", off, err)
-			}
-			again, _ = w.intent(&over)
-			if err := w.try(again)[0]; err != nil {
-				t.Errorf("clock %v off: an intent after the hold: %v", off, err)
-			}
-		}
-	})
+		})
 
 	t.Run("a database that is away refuses nothing and takes all when it is back", func(t *testing.T) {
 		t.Parallel()
@@ -179,7 +180,8 @@ func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Confi
 				t.Fatal("the fault went unnoticed")
 			}
 			<-met
-			must(t, w.store.FailImport(t.Context(), imp.ID, campaign.ImportProblem{Code: "database_error", Detail: "lost"}, w.now))
+			must(t, w.store.FailImport(t.Context(), imp.ID, campaign.ImportProblem{Code: "database_error", Detail: "lost"},
+				w.now))
 			must(t, w.store.CloseImport(t.Context(), imp.ID))
 			got, err := w.store.Import(t.Context(), imp.ID)
 			must(t, err)
@@ -187,7 +189,8 @@ func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Confi
 			if fault.active {
 				want, contacts = campaign.ImportActive, 20
 			}
-			if n := len(w.contacts()); got.State != want || n != contacts || len(w.events()) != contacts/20 || got.Added != contacts {
+			if n := len(w.contacts()); got.State != want || n != contacts || len(w.events()) != contacts/20 ||
+				got.Added != contacts {
 				t.Errorf("%+v, %d contacts, %d events", got, n, len(w.events()))
 			}
 		})
@@ -204,17 +207,20 @@ func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Confi
 		}
 		f.Down()
 		var e *engine.Error
-		if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0); !errors.As(err, &e) || e.Kind != engine.KindUnavailable {
+		if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0); !errors.As(err, &e) ||
+			e.Kind != engine.KindUnavailable {
 			t.Errorf("staged: %v", err)
 		}
 		if err := w.store.CloseImport(t.Context(), imp.ID); err == nil {
 			t.Error("closed without the database")
 		}
-		if err := w.store.BeginImport(t.Context(), other); !errors.As(err, &e) || e.Kind != engine.KindUnavailable || e.Code == "imports_busy" {
+		if err := w.store.BeginImport(t.Context(), other); !errors.As(err, &e) || e.Kind != engine.KindUnavailable ||
+			e.Code == "imports_busy" {
 			t.Errorf("begun: %v", err)
 		}
 		f.Up()
-		w.until("the orphan is closed", `SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
+		w.until("the orphan is closed",
+			`SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
 			AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
 		must(t, w.store.BeginImport(t.Context(), other))
 		must(t, w.store.CloseImport(t.Context(), other.ID))

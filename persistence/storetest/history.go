@@ -45,7 +45,8 @@ func eventOrder(t *testing.T, w *world) {
 		t.Errorf("events after 50: %d", len(after))
 	}
 	filledEvent := enginetest.Filled[journal.Event]()
-	filledEvent.Campaign, filledEvent.Seq, filledEvent.Contact, filledEvent.Attempt = w.c.ID, w.seq.Add(1), engine.ContactID(id()), engine.AttemptID(id())
+	filledEvent.Campaign, filledEvent.Seq, filledEvent.Contact, filledEvent.Attempt =
+		w.c.ID, w.seq.Add(1), engine.ContactID(id()), engine.AttemptID(id())
 	filledEvent.Data.Settings.Window = window.Window{Start: 9 * 60, End: 18 * 60, Zone: "UTC"}
 	w.commit(w.write(func(x *journal.Write) { x.Events = []journal.Event{filledEvent} }))
 	after, err = w.store.Events(t.Context(), w.c.ID, n, 5)
@@ -58,7 +59,8 @@ func dialoutEvents(t *testing.T, w *world) {
 	ev := func(typ journal.Type, leg int) journal.Event {
 		return journal.Event{At: w.now, Type: typ, Version: 1, Attempt: a, Data: journal.Data{Leg: a.Leg(leg)}}
 	}
-	x := journal.Write{Events: []journal.Event{ev(journal.AttemptReserved, 1), ev(journal.LegClosed, 1), ev(journal.LegClosed, 2)}}
+	x := journal.Write{Events: []journal.Event{ev(journal.AttemptReserved, 1), ev(journal.LegClosed, 1),
+		ev(journal.LegClosed, 2)}}
 	w.commit(x)
 	w.commit(x)
 	if n := count(t, w, fmt.Sprintf("SELECT count(*) FROM events WHERE attempt_id = '%s'", a)); n != 3 {
@@ -100,7 +102,8 @@ func partitions(t *testing.T, w *world) {
 
 func activity(t *testing.T, w *world) {
 	who := &engine.Who{User: "u1", Name: "ada@example.org", From: "192.0.2.1"}
-	for i, typ := range []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.ContactChanged, journal.CampaignResumed} {
+	for i, typ := range []journal.Type{journal.CampaignStarted, journal.CampaignPaused, journal.ContactChanged,
+		journal.CampaignResumed} {
 		e := w.event(typ, "", "")
 		e.At = w.now.Add(time.Duration(i) * time.Second)
 		if typ != journal.ContactChanged {

@@ -51,10 +51,12 @@ func importOvertaken(t *testing.T, w *world, f *Faults) {
 			}
 			got := w.rejected(imp)
 			i := done.Import
-			if !maps.Equal(got, want) || i.Excluded != len(want) || i.Duplicate != 0 || i.Added != 10-len(want) || len(w.contacts()) != i.Added {
+			if !maps.Equal(got, want) || i.Excluded != len(want) || i.Duplicate != 0 || i.Added != 10-len(want) ||
+				len(w.contacts()) != i.Added {
 				t.Errorf("sticky %v, %s: rejected %v, want %v; %+v, %d contacts", sticky, when, got, want, i, len(w.contacts()))
 			}
-			if n := w.count("SELECT count(*) FROM contact_variables v WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.id = v.contact_id)"); n != 0 {
+			if n := w.count("SELECT count(*) FROM contact_variables v WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.id = " +
+				"v.contact_id)"); n != 0 {
 				t.Errorf("%d variables of nobody", n)
 			}
 			if n := w.count("SELECT count(*) FROM import_exclusions"); n != 0 {
@@ -88,10 +90,12 @@ func importRefused(t *testing.T, w *world) {
 		must(t, w.store.CloseImport(t.Context(), imp.ID))
 		got, err := w.store.Import(t.Context(), imp.ID)
 		must(t, err)
-		if got.State != campaign.ImportFailed || got.Added != 0 || got.Problem == nil || got.Problem.Code != want || got.FinishedAt == nil {
+		if got.State != campaign.ImportFailed || got.Added != 0 || got.Problem == nil || got.Problem.Code != want ||
+			got.FinishedAt == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if contacts, events, staged := len(w.contacts()), len(w.events()), w.count("SELECT count(*) FROM import_rows"); contacts+events+staged != 0 {
+		if contacts, events, staged := len(w.contacts()), len(w.events()), w.count(
+			"SELECT count(*) FROM import_rows"); contacts+events+staged != 0 {
 			t.Errorf("%s: %d contacts, %d events, %d staged rows", name, contacts, events, staged)
 		}
 	}
@@ -188,7 +192,8 @@ func importOrphaned(t *testing.T, w *world) {
 	must(t, err)
 	got, err := w.store.Import(t.Context(), imp.ID)
 	must(t, err)
-	if failed != 1 || got.State != campaign.ImportFailed || got.Problem.Code != "interrupted" || w.count("SELECT count(*) FROM import_rows") != 0 {
+	if failed != 1 || got.State != campaign.ImportFailed || got.Problem.Code != "interrupted" ||
+		w.count("SELECT count(*) FROM import_rows") != 0 {
 		t.Errorf("%d failed, %+v", failed, got)
 	}
 	if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open); err == nil || len(w.contacts()) != 0 {
@@ -213,7 +218,8 @@ func importOfNobody(t *testing.T, w *world) {
 	draft := w.campaign(func(c *campaign.Campaign) { c.State, c.EverRun = campaign.Draft, false })
 	w.c = draft
 	imp = w.begin()
-	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), []campaign.RejectedRow{{Line: 9, Reason: "invalid_number", Message: "m"}}, 6, 1))
+	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5),
+		[]campaign.RejectedRow{{Line: 9, Reason: "invalid_number", Message: "m"}}, 6, 1))
 	must(t, w.store.RemoveCampaign(t.Context(), draft.ID, engine.System))
 	if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(1), nil, 7, 1); code(err) != "import_gone" {
 		t.Errorf("into a deleted campaign: %v", err)
@@ -221,7 +227,8 @@ func importOfNobody(t *testing.T, w *world) {
 	if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open); code(err) != "import_gone" {
 		t.Errorf("into a deleted campaign: %v", err)
 	}
-	if n := w.count("SELECT (SELECT count(*) FROM imports) + (SELECT count(*) FROM import_rows) + (SELECT count(*) FROM import_rejected)"); n != 0 {
+	if n := w.count("SELECT (SELECT count(*) FROM imports) + (SELECT count(*) FROM import_rows) + (SELECT count(*) " +
+		"FROM import_rejected)"); n != 0 {
 		t.Errorf("%d rows are left of it", n)
 	}
 }

@@ -24,7 +24,8 @@ func importChecked(t *testing.T, w *world) {
 	rows[7].Variables = map[string]string{"region": "north"}
 	rows[9].Number = rows[7].Number // the first of the two is excluded by its variables, this one is not
 	w.commit(w.write(func(x *journal.Write) {
-		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Match: map[string]string{"region": "north"}, CreatedAt: w.now.Add(time.Second)},
+		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Match: map[string]string{"region": "north"},
+			CreatedAt: w.now.Add(time.Second)},
 			{Campaign: w.c.ID, Number: rows[8].Number, CreatedAt: w.now.Add(time.Second)}}
 	}))
 	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: rows[10].Number, Reason: "manual", CreatedAt: w.now}}})
@@ -44,7 +45,8 @@ func importChecked(t *testing.T, w *world) {
 			must(t, err)
 			return done.Import, w.rejected(imp)
 		}
-		got, err := w.store.CheckImport(t.Context(), journal.Check{Import: imp.ID, Campaign: w.c.ID, Staged: 12, Sticky: sticky, Since: imp.CreatedAt, At: w.now})
+		got, err := w.store.CheckImport(t.Context(), journal.Check{Import: imp.ID, Campaign: w.c.ID, Staged: 12,
+			Sticky: sticky, Since: imp.CreatedAt, At: w.now})
 		must(t, err)
 		return got, w.rejected(imp)
 	}
@@ -54,7 +56,8 @@ func importChecked(t *testing.T, w *world) {
 	if len(w.contacts()) != before || len(w.events()) != 0 {
 		t.Errorf("%d contacts, %d events", len(w.contacts()), len(w.events()))
 	}
-	if would.State != campaign.ImportChecked || !would.DryRun || would.FinishedAt == nil || would.Added != 6 || would.Duplicate != 3 || would.Excluded != 3 || would.Invalid != 1 {
+	if would.State != campaign.ImportChecked || !would.DryRun || would.FinishedAt == nil || would.Added != 6 ||
+		would.Duplicate != 3 || would.Excluded != 3 || would.Invalid != 1 {
 		t.Errorf("%+v", would)
 	}
 	if got, err := w.store.Import(t.Context(), dry.ID); err != nil || !reflect.DeepEqual(got, would) {
@@ -65,12 +68,14 @@ func importChecked(t *testing.T, w *world) {
 		t.Errorf("%d rows are still staged", n)
 	}
 	done, really := check(w.begin(), true)
-	if done.Added != would.Added || done.Duplicate != would.Duplicate || done.Excluded != would.Excluded || !reflect.DeepEqual(listed, really) {
+	if done.Added != would.Added || done.Duplicate != would.Duplicate || done.Excluded != would.Excluded ||
+		!reflect.DeepEqual(listed, really) {
 		t.Errorf("it did %+v\nand said %+v\nlisted %v\nand said %v", done, would, really, listed)
 	}
 	// When fewer rows arrived than were staged, there is no report.
 	lost := w.begin(func(i *campaign.Import) { i.DryRun = true })
-	if _, err := w.store.CheckImport(t.Context(), journal.Check{Import: lost.ID, Campaign: w.c.ID, Staged: 1, At: w.now}); code(err) != "import_lost" {
+	if _, err := w.store.CheckImport(t.Context(), journal.Check{Import: lost.ID, Campaign: w.c.ID, Staged: 1,
+		At: w.now}); code(err) != "import_lost" {
 		t.Errorf("%v", err)
 	}
 }
@@ -88,15 +93,18 @@ func importRequested(t *testing.T, w *world) {
 		t.Error("found before it began")
 	}
 	first := w.begin(with)
-	if got, ok := found(); !ok || got.ID != first.ID || got.Idempotency.BodyHash != "abc" || got.State != campaign.ImportStaging {
+	if got, ok := found(); !ok || got.ID != first.ID || got.Idempotency.BodyHash != "abc" ||
+		got.State != campaign.ImportStaging {
 		t.Errorf("%v %+v", ok, got)
 	}
-	for _, other := range []engine.Idempotency{{Key: "key_2", Token: "autumn"}, {Key: "key_1", Token: "spring"}, {Key: "key_1"}} {
+	for _, other := range []engine.Idempotency{{Key: "key_2", Token: "autumn"}, {Key: "key_1", Token: "spring"},
+		{Key: "key_1"}} {
 		if _, ok, err := w.pg.ImportByRequest(t.Context(), w.c.ID, other); ok || err != nil {
 			t.Errorf("%+v: %v %v", other, ok, err)
 		}
 	}
-	must(t, w.store.FailImport(t.Context(), first.ID, campaign.ImportProblem{Code: "upload_broken", Detail: "it was"}, w.now))
+	must(t, w.store.FailImport(t.Context(), first.ID, campaign.ImportProblem{Code: "upload_broken", Detail: "it was"},
+		w.now))
 	must(t, w.store.CloseImport(t.Context(), first.ID))
 	if _, ok := found(); ok {
 		t.Error("a failed one is in the way of the next try")
@@ -128,7 +136,8 @@ func importCancelled(t *testing.T, w *world) {
 	if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 10, 0); !errors.Is(err, journal.ErrImportGone) {
 		t.Errorf("rows after the end: %v", err)
 	}
-	if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open); !errors.Is(err, journal.ErrImportGone) {
+	if _, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open); !errors.Is(err,
+		journal.ErrImportGone) {
 		t.Errorf("a switch after the end: %v", err)
 	}
 	must(t, w.store.CloseImport(t.Context(), imp.ID))
@@ -146,7 +155,8 @@ func importCancelled(t *testing.T, w *world) {
 	if n := len(w.contacts()); n != 0 {
 		t.Errorf("%d contacts", n)
 	}
-	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportFailed || got.Problem == nil || got.Problem.Code != "cancelled" {
+	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportFailed ||
+		got.Problem == nil || got.Problem.Code != "cancelled" {
 		t.Errorf("%+v %v", got, err)
 	}
 	// After the switch it is too late.
@@ -155,7 +165,8 @@ func importCancelled(t *testing.T, w *world) {
 	_, err = w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open)
 	must(t, err)
 	cancel(imp)
-	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportActive || len(w.contacts()) != 5 {
+	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportActive ||
+		len(w.contacts()) != 5 {
 		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -102,12 +102,14 @@ func importSwitch(t *testing.T, w *world) {
 	rows[20].Number = rows[15].Number
 	rows[30].Variables = nil
 	rows[31].Variables = map[string]string{"name": "Zo\u00eb \u0000\"x\""}
-	must(t, w.store.StageImport(t.Context(), imp.ID, rows[:40], []campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number"}}, 41, 1))
+	must(t, w.store.StageImport(t.Context(), imp.ID, rows[:40],
+		[]campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number"}}, 41, 1))
 	must(t, w.store.StageImport(t.Context(), imp.ID, rows[40:], nil, 61, 1))
 	if n := len(w.contacts()); n != 1 {
 		t.Fatalf("%d contacts before the switch", n)
 	}
-	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportStaging || got.Rows != 61 || got.Invalid != 1 || got.Added != 0 {
+	if got, err := w.store.Import(t.Context(), imp.ID); err != nil || got.State != campaign.ImportStaging ||
+		got.Rows != 61 || got.Invalid != 1 || got.Added != 0 {
 		t.Errorf("while staging: %+v, %v", got, err)
 	}
 	if due := w.due(100); len(due) != 1 {
@@ -149,10 +151,13 @@ func importSwitch(t *testing.T, w *world) {
 		if vars["name"] != "" && w.pg != nil { // it stores no NUL
 			vars["name"] = "Zo\u00eb \"x\""
 		}
-		sameFields(t, c, contact.Contact{ID: r.ID, Campaign: w.c.ID, Number: r.Number, Variables: vars, Position: 900 + int64(r.Line),
-			Source: "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &at, DueClass: contact.DueFirst, DuePass: 1, CreatedAt: at, UpdatedAt: at, Version: 1})
+		sameFields(t, c, contact.Contact{ID: r.ID, Campaign: w.c.ID, Number: r.Number, Variables: vars,
+			Position: 900 + int64(r.Line),
+			Source:   "csv", Run: 1, State: contact.Pending, Max: 3, DueAt: &at, DueClass: contact.DueFirst, DuePass: 1,
+			CreatedAt: at, UpdatedAt: at, Version: 1})
 	}
-	if got, want := w.rejected(imp), map[int]string{12: "duplicate", 22: "duplicate", 70: "invalid_number"}; w.pg != nil && !maps.Equal(got, want) {
+	if got, want := w.rejected(imp), map[int]string{12: "duplicate", 22: "duplicate", 70: "invalid_number"}; w.pg != nil &&
+		!maps.Equal(got, want) {
 		t.Errorf("rejected %v, want %v", got, want)
 	}
 	events := w.events()
@@ -171,7 +176,8 @@ func importSwitch(t *testing.T, w *world) {
 	must(t, w.store.StageImport(t.Context(), again.ID, rows, nil, 60, 0))
 	done, err = w.store.ActivateImport(t.Context(), w.activation(again, 60), w.open)
 	must(t, err)
-	if done.Import.Added != 0 || done.Import.Duplicate != 60 || len(w.events()) != 1 || w.pg != nil && len(w.rejected(again)) != 60 {
+	if done.Import.Added != 0 || done.Import.Duplicate != 60 || len(w.events()) != 1 || w.pg != nil &&
+		len(w.rejected(again)) != 60 {
 		t.Errorf("again: %+v", done.Import)
 	}
 	if w.pg == nil {
@@ -199,7 +205,8 @@ func (w *world) excluding(sticky bool) (rows []journal.StagedRow) {
 		{Campaign: "cmp_other", Number: rows[5].Number, CreatedAt: before},
 	}
 	for i := range 200 { // typical for a CRM
-		x = append(x, journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"account": fmt.Sprint(i)}, CreatedAt: before})
+		x = append(x, journal.Exclusion{Campaign: w.c.ID, Match: map[string]string{"account": fmt.Sprint(i)},
+			CreatedAt: before})
 	}
 	w.commit(w.write(func(y *journal.Write) {
 		y.Exclusions = x
@@ -222,7 +229,8 @@ func importExcluded(t *testing.T, w *world) {
 		if sticky {
 			want = map[int]string{2: "excluded", 4: "excluded", 8: "suppressed", 9: "excluded"}
 		}
-		if got := w.rejected(imp); w.pg != nil && !maps.Equal(got, want) || done.Import.Excluded != len(want) || done.Import.Added != 10-len(want) || len(w.contacts()) != 10-len(want) {
+		if got := w.rejected(imp); w.pg != nil && !maps.Equal(got, want) || done.Import.Excluded != len(want) ||
+			done.Import.Added != 10-len(want) || len(w.contacts()) != 10-len(want) {
 			t.Errorf("sticky %v: rejected %v, want %v; %+v", sticky, got, want, done.Import)
 		}
 		// Adding somebody on purpose undoes an exclusion unless exclusions are sticky.
@@ -234,7 +242,8 @@ func importExcluded(t *testing.T, w *world) {
 				still++
 			}
 		}
-		if sticky && (still != 1 || len(done.Lifted) != 0) || !sticky && (still != 0 || len(done.Lifted) != 1 || done.Lifted[0] != rows[0].Number) {
+		if sticky && (still != 1 || len(done.Lifted) != 0) || !sticky &&
+			(still != 0 || len(done.Lifted) != 1 || done.Lifted[0] != rows[0].Number) {
 			t.Errorf("sticky %v: %d exclusions of the number, lifted %v", sticky, still, done.Lifted)
 		}
 		must(t, w.store.CloseImport(t.Context(), imp.ID))
@@ -244,7 +253,9 @@ func importExcluded(t *testing.T, w *world) {
 		gone, kept := w.stored(rows[5].ID), w.stored(rows[8].ID)
 		gone.State, gone.DueAt, gone.UpdatedAt, gone.Version = contact.Excluded, nil, w.now, gone.Version+1
 		w.commit(w.write(func(y *journal.Write) { y.Contacts = []contact.Contact{gone} }))
-		if list, err := w.store.ExcludedContacts(t.Context(), w.c.ID, []engine.PhoneNumber{gone.Number, kept.Number, "+4915100000000"}); err != nil || len(list) != 1 || list[0].ID != gone.ID {
+		if list, err := w.store.ExcludedContacts(t.Context(), w.c.ID,
+			[]engine.PhoneNumber{gone.Number, kept.Number, "+4915100000000"}); err != nil || len(list) != 1 ||
+			list[0].ID != gone.ID {
 			t.Errorf("excluded contacts %+v, %v", list, err)
 		}
 		w.now = w.now.Add(time.Minute)

@@ -146,7 +146,8 @@ func owedHolds(t *testing.T, w *world) {
 	second.Intent.Bound = at().Add(-time.Minute)
 	w.commit(second)
 	w.commit(w.write(func(x *journal.Write) {
-		x.Holds = []journal.HoldRelease{{Attempt: second.Intent.Attempt, Number: second.Intent.Number, Until: at().Add(-time.Second), Owed: true}}
+		x.Holds = []journal.HoldRelease{{Attempt: second.Intent.Attempt, Number: second.Intent.Number,
+			Until: at().Add(-time.Second), Owed: true}}
 	}))
 	other := newWorld(t, w.store)
 	c := other.contact(func(c *contact.Contact) { c.Number = second.Intent.Number })
@@ -297,7 +298,8 @@ func cappedNumber(t *testing.T, w *world) {
 	w.commit(w.write(func(x *journal.Write) { x.Holds = []journal.HoldRelease{{Attempt: a.ID, Number: n}} }))
 	err := fourth.try(x)[0]
 	if engine.ErrorCode(err) != engine.CodeCalleeCap || !engine.ErrorUntil(err).Equal(w.now.Add(10*time.Minute)) {
-		t.Errorf("the third call within the hour: %v, until %s, want %s", err, engine.ErrorUntil(err), w.now.Add(10*time.Minute))
+		t.Errorf("the third call within the hour: %v, until %s, want %s", err, engine.ErrorUntil(err),
+			w.now.Add(10*time.Minute))
 	}
 	fourth.noAttempt(b.ID)
 	x.Intent.Cap.Now = w.now.Add(10 * time.Minute) // the first of the two is an hour old
@@ -311,7 +313,8 @@ func cappedNumber(t *testing.T, w *world) {
 
 // cappedKey allows three dialouts a day, however many are requested at once.
 func cappedKey(t *testing.T, w *world) {
-	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true, DialoutsPerDay: 3, CreatedAt: w.now}
+	k := engine.APIKey{ID: engine.KeyID("key_" + id()[:12]), Name: "CRM", Hash: sha256.Sum256([]byte(id())), Active: true,
+		DialoutsPerDay: 3, CreatedAt: w.now}
 	if w.pg != nil {
 		must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
 	}
@@ -320,7 +323,8 @@ func cappedKey(t *testing.T, w *world) {
 		a := w.attempt(c)
 		begun := w.now.Add(-ago)
 		a.Campaign, a.Contact, a.Key, a.ReservedAt = "", "", k.ID, &begun
-		return journal.Write{Intent: &journal.Intent{Attempt: a.ID, Number: c.Number, KeyCap: &journal.KeyCap{Key: k.ID, Calls: 3, Now: w.now}}, Attempts: []attempt.Attempt{a}}
+		return journal.Write{Intent: &journal.Intent{Attempt: a.ID, Number: c.Number,
+			KeyCap: &journal.KeyCap{Key: k.ID, Calls: 3, Now: w.now}}, Attempts: []attempt.Attempt{a}}
 	}
 	refused := func(err error, after time.Duration) {
 		t.Helper()
@@ -387,7 +391,8 @@ func freshContact(t *testing.T, w *world) {
 	group := []journal.Write{fresh(w, known.Number), first, fresh(w, one), fresh(w, listed)}
 	for range 2 { // the second time as after an unconfirmed commit
 		got := w.try(group...)
-		if !errors.Is(got[0], journal.ErrContactExists) || got[1] != nil || !errors.Is(got[2], journal.ErrContactExists) || !errors.Is(got[3], journal.ErrSuppressed) {
+		if !errors.Is(got[0], journal.ErrContactExists) || got[1] != nil || !errors.Is(got[2], journal.ErrContactExists) ||
+			!errors.Is(got[3], journal.ErrSuppressed) {
 			t.Fatalf("%v", got)
 		}
 	}
@@ -504,12 +509,14 @@ func groupIsolation(t *testing.T, w *world) {
 
 	again := held
 	a, first := w.intent(&again) // refused: its own number is held by the previous attempt
-	a.Reply = &journal.Reply{Idempotency: engine.Idempotency{Key: "k", Route: "trigger", Token: "t", BodyHash: "h"}, Status: 200, Body: []byte("{}"), At: w.now}
+	a.Reply = &journal.Reply{Idempotency: engine.Idempotency{Key: "k", Route: "trigger", Token: "t", BodyHash: "h"},
+		Status: 200, Body: []byte("{}"), At: w.now}
 	b, second := w.intent(&free)
 	c, third := w.intent(&stale)
 	c.Epoch--
 	refused := w.try(a, b, c)
-	if !errors.Is(refused[0], journal.ErrNumberHeld) || refused[1] != nil || !errors.Is(refused[2], journal.ErrStaleEpoch) {
+	if !errors.Is(refused[0], journal.ErrNumberHeld) || refused[1] != nil ||
+		!errors.Is(refused[2], journal.ErrStaleEpoch) {
 		t.Fatalf("answers %v", refused)
 	}
 	w.noAttempt(first.ID)

@@ -104,8 +104,10 @@ func campaignPages(t *testing.T, w *world) {
 var admin = engine.Who{User: "u1", Name: "ada@example.org"}
 
 func keys(t *testing.T, w *world) {
-	k := engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("vx_secret")), Masked: "vx_secr…", Active: true,
-		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, DialoutsPerDay: 40, CreatedAt: w.now, CreatedBy: admin.Name}
+	k := engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("vx_secret")), Masked: "vx_secr…",
+		Active: true,
+		Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{w.c.ID}, DialoutsPerDay: 40, CreatedAt: w.now,
+		CreatedBy: admin.Name}
 	must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
 	got, ok, err := w.pg.Accounts.KeyByHash(t.Context(), k.Hash)
 	must(t, err)
@@ -147,7 +149,8 @@ func keys(t *testing.T, w *world) {
 }
 
 func users(t *testing.T, w *world) {
-	u := engine.User{ID: "u1", Email: "ada@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
+	u := engine.User{ID: "u1", Email: "ada@example.org", Role: "admin", PasswordHash: "$argon2id$", Active: true,
+		CreatedAt: w.now}
 	must(t, w.pg.Accounts.CreateUser(t.Context(), u, admin))
 	double := u
 	double.ID = "u2"
@@ -226,8 +229,9 @@ func lastAdmin(t *testing.T, w *world) {
 }
 
 func configured(t *testing.T, w *world) {
-	bot := engine.Bot{ID: "b1", Name: "Sales", Active: true, Seats: 5, Endpoints: []string{"wss://bot.example.org"}, AuthToken: "secret",
-		Account: "AC1", Variables: []string{"name"}, CreatedAt: w.now}
+	bot := engine.Bot{ID: "b1", Name: "Sales", Active: true, Seats: 5, Endpoints: []string{"wss://bot.example.org"},
+		AuthToken: "secret",
+		Account:   "AC1", Variables: []string{"name"}, CreatedAt: w.now}
 	stored, created, err := w.pg.PutBot(t.Context(), bot, false, admin)
 	must(t, err)
 	if !created || !reflect.DeepEqual(stored, bot) {
@@ -314,7 +318,8 @@ func abandons(t *testing.T, w *world) {
 }
 
 func deletedBots(t *testing.T, w *world) {
-	b := engine.Bot{ID: engine.BotID("bot_" + id()[:12]), Name: "Anna", Seats: 1, Active: true, Endpoints: []string{"ws://b"}, CreatedAt: w.now}
+	b := engine.Bot{ID: engine.BotID("bot_" + id()[:12]), Name: "Anna", Seats: 1, Active: true,
+		Endpoints: []string{"ws://b"}, CreatedAt: w.now}
 	_, _, err := w.pg.PutBot(t.Context(), b, false, admin)
 	must(t, err)
 	of := func(s campaign.State) campaign.Campaign {
@@ -326,8 +331,10 @@ func deletedBots(t *testing.T, w *world) {
 	running, paused := of(campaign.Running), of(campaign.Paused)
 	err = w.pg.DeleteBot(t.Context(), b.ID, false, admin)
 	var e *engine.Error
-	if !errors.As(err, &e) || e.Code != "bot_in_use" || len(e.Fields) != 2 || e.Fields[0].Code != "running" || e.Fields[1].Code != "paused" ||
-		!strings.Contains(e.Fields[0].Message, string(running.ID)) || !strings.Contains(e.Fields[1].Message, string(paused.ID)) {
+	if !errors.As(err, &e) || e.Code != "bot_in_use" || len(e.Fields) != 2 || e.Fields[0].Code != "running" ||
+		e.Fields[1].Code != "paused" ||
+		!strings.Contains(e.Fields[0].Message, string(running.ID)) ||
+		!strings.Contains(e.Fields[1].Message, string(paused.ID)) {
 		t.Fatalf("in use: %+v", e)
 	}
 	must(t, w.pg.DeleteBot(t.Context(), b.ID, true, admin))
@@ -394,7 +401,8 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 	if !fail(over, engine.LogInFailures-1) {
 		t.Error("not locked again")
 	}
-	if _, err := w.pg.Accounts.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil }, admin); err != nil ||
+	if _, err := w.pg.Accounts.UpdateUser(t.Context(), u.ID, func(u *engine.User) { u.LockedUntil = nil },
+		admin); err != nil ||
 		until() != nil {
 		t.Errorf("unlocked: %v, %v", until(), err)
 	}

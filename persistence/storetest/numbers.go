@@ -12,7 +12,8 @@ import (
 func numberDials(t *testing.T, w *world) {
 	who := engine.Who{Name: "ada@example.org"}
 	capped, free := number(), number()
-	for _, n := range []engine.NumberSettings{{Number: capped, DayCap: 5, State: "active"}, {Number: free, State: "active"}} {
+	for _, n := range []engine.NumberSettings{{Number: capped, DayCap: 5, State: "active"},
+		{Number: free, State: "active"}} {
 		_, err := w.pg.PutNumber(t.Context(), n, who)
 		must(t, err)
 	}
@@ -37,7 +38,8 @@ func numberDials(t *testing.T, w *world) {
 	dial(free, minute, true, false)
 	list, err := w.pg.NumberDials(t.Context(), w.now.Add(-24*time.Hour))
 	must(t, err)
-	if len(list) != 2 || list[0].Number != capped || !list[0].At.Equal(minute.Add(-time.Hour)) || list[0].Count != 1 || !list[1].At.Equal(minute) || list[1].Count != 2 {
+	if len(list) != 2 || list[0].Number != capped || !list[0].At.Equal(minute.Add(-time.Hour)) || list[0].Count != 1 ||
+		!list[1].At.Equal(minute) || list[1].Count != 2 {
 		t.Errorf("dials %+v", list)
 	}
 
@@ -53,7 +55,8 @@ func numberDials(t *testing.T, w *world) {
 	for _, n := range all {
 		got[n.Number] = n
 	}
-	if got[capped].State != "quarantined" || got[capped].DayCap != 5 || got[unknown].State != "quarantined" || got[retired].State != "retired" || got[free].State != "active" {
+	if got[capped].State != "quarantined" || got[capped].DayCap != 5 || got[unknown].State != "quarantined" ||
+		got[retired].State != "retired" || got[free].State != "active" {
 		t.Errorf("numbers %+v", all)
 	}
 }
@@ -62,7 +65,8 @@ func numberDials(t *testing.T, w *world) {
 func numberEnds(t *testing.T, w *world) {
 	who := engine.Who{Name: "ada@example.org"}
 	n, other := number(), number()
-	for _, s := range []engine.NumberSettings{{Number: n, AnswerFloor: 12, State: "active"}, {Number: other, State: "active"}} {
+	for _, s := range []engine.NumberSettings{{Number: n, AnswerFloor: 12, State: "active"},
+		{Number: other, State: "active"}} {
 		_, err := w.pg.PutNumber(t.Context(), s, who)
 		must(t, err)
 	}
@@ -70,7 +74,8 @@ func numberEnds(t *testing.T, w *world) {
 		c := w.contact()
 		a := w.attempt(c)
 		begun, over := w.now.Add(-ago), w.now.Add(-ago).Add(time.Second)
-		a.From, a.ReservedAt, a.InviteAt, a.EndedAt, a.State, a.Outcome = n, &begun, &begun, &over, attempt.Ended, engine.OutcomeBusy
+		a.From, a.ReservedAt, a.InviteAt, a.EndedAt, a.State, a.Outcome =
+			n, &begun, &begun, &over, attempt.Ended, engine.OutcomeBusy
 		edit(&a)
 		w.commit(w.write(func(x *journal.Write) { x.Attempts = []attempt.Attempt{a} }))
 	}
@@ -97,7 +102,8 @@ func numberEnds(t *testing.T, w *world) {
 		return of, others
 	}
 	got, others := ends(256)
-	if len(got) != 3 || others != 1 || !got[0].Struck || got[0].Answered || !got[1].Answered || got[1].Struck || !got[2].Struck ||
+	if len(got) != 3 || others != 1 || !got[0].Struck || got[0].Answered || !got[1].Answered || got[1].Struck ||
+		!got[2].Struck ||
 		!got[0].At.Equal(w.now.Add(-50*time.Minute+time.Second)) {
 		t.Fatalf("%+v, %d of the other", got, others)
 	}

@@ -19,10 +19,12 @@ func outlook(t *testing.T, w *world) {
 	var all []contact.Contact
 	for _, k := range []func(*contact.Contact){
 		func(c *contact.Contact) {
-			c.Variables = map[string]string{"fits": strings.Repeat("ü", engine.VariableHeaderCap/2), "note": strings.Repeat("v", engine.VariableHeaderCap+1)}
+			c.Variables = map[string]string{"fits": strings.Repeat("ü", engine.VariableHeaderCap/2),
+				"note": strings.Repeat("v", engine.VariableHeaderCap+1)}
 		},
 		func(c *contact.Contact) {
-			c.Variables = map[string]string{"a": strings.Repeat("v", engine.VariableHeaderCap), "b": strings.Repeat("v", engine.VariableHeaderCap)}
+			c.Variables = map[string]string{"a": strings.Repeat("v", engine.VariableHeaderCap),
+				"b": strings.Repeat("v", engine.VariableHeaderCap)}
 			c.State, c.Used, c.DueClass, c.DueAt = contact.Waiting, 2, contact.DueRetry, &later
 		},
 		func(*contact.Contact) {}, // suppressed
@@ -44,7 +46,8 @@ func outlook(t *testing.T, w *world) {
 	)
 	served := w.attempt(all[0])
 	served.State, served.Consumed, served.Outcome = attempt.Ended, true, engine.OutcomeCompleted
-	served.ReservedAt, served.InviteAt, served.AnsweredAt, served.ServedAt, served.BotConnectedAt, served.EndedAt = &reserved, &rang, &answered, &answered, &answered, &over
+	served.ReservedAt, served.InviteAt, served.AnsweredAt, served.ServedAt, served.BotConnectedAt, served.EndedAt =
+		&reserved, &rang, &answered, &answered, &answered, &over
 	silent := w.attempt(all[1])
 	silent.State, silent.Consumed, silent.Outcome = attempt.Ended, true, engine.OutcomeNoAnswer
 	silent.ReservedAt, silent.InviteAt, silent.EndedAt = &reserved, &rang, &over

@@ -39,7 +39,8 @@ func join(t *testing.T, o *nodes.Owners, name string) engine.Incarnation {
 // over makes a lease have ended that long ago.
 func (w *world) over(id engine.Incarnation, ago time.Duration) {
 	w.t.Helper()
-	must(w.t, w.pg.QueryRow(w.ctx, "UPDATE nodes SET expires_at = clock_timestamp() - interval '"+strconv.FormatInt(ago.Microseconds(), 10)+
+	must(w.t, w.pg.QueryRow(w.ctx, "UPDATE nodes SET expires_at = clock_timestamp() - interval '"+
+		strconv.FormatInt(ago.Microseconds(), 10)+
 		" microseconds' WHERE incarnation = "+strconv.Itoa(int(id))+" RETURNING incarnation", new(int)))
 }
 
@@ -57,10 +58,12 @@ func nodeLife(t *testing.T, w *world) {
 	before := time.Now()
 	a, err := o.Join(t.Context(), ownership.Node{Name: "a", Address: "a:1", API: "http://a"}, time.Minute)
 	must(t, err)
-	if a.Incarnation < 1 || a.Name != "a" || a.Address != "a:1" || a.API != "http://a" || !a.Live || a.Draining || a.LeftAt != nil {
+	if a.Incarnation < 1 || a.Name != "a" || a.Address != "a:1" || a.API != "http://a" || !a.Live || a.Draining ||
+		a.LeftAt != nil {
 		t.Errorf("joined as %+v", a)
 	}
-	if ttl := a.ExpiresAt.Sub(a.JoinedAt); ttl < time.Minute || ttl > time.Minute+time.Second || a.JoinedAt.Before(before.Add(-time.Minute)) {
+	if ttl := a.ExpiresAt.Sub(a.JoinedAt); ttl < time.Minute || ttl > time.Minute+time.Second ||
+		a.JoinedAt.Before(before.Add(-time.Minute)) {
 		t.Errorf("a lease from %v for %v", a.JoinedAt, ttl)
 	}
 	b := join(t, o, "b")
@@ -95,7 +98,8 @@ func nodeLife(t *testing.T, w *world) {
 		t.Errorf("a node without a name: %v", err)
 	}
 	// A node that owns nothing and left long ago is dropped.
-	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET left_at = left_at - interval '31 days' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
+	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET left_at = left_at - interval '31 days' WHERE left_at IS NOT "+
+		"NULL RETURNING incarnation", new(int)))
 	must(t, w.pg.Maintain(t.Context(), w.now))
 	if _, ok, err := o.Node(t.Context(), a.Incarnation); ok || err != nil {
 		t.Errorf("a node of long ago: %v %v", ok, err)
@@ -141,11 +145,13 @@ func leaseOver(t *testing.T, w *world) {
 	perhaps(2*leaseMargin, b, again)
 	must(t, o.Leave(t.Context(), again))
 	// Once declared dead, a node stays dead, whatever its lease says.
-	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE left_at IS NOT NULL RETURNING incarnation", new(int)))
+	must(t, w.pg.QueryRow(t.Context(), "UPDATE nodes SET expires_at = clock_timestamp() + interval '1 hour' WHERE "+
+		"left_at IS NOT NULL RETURNING incarnation", new(int)))
 	if err := o.Renew(t.Context(), a, time.Minute); !errors.Is(err, ownership.ErrFenced) {
 		t.Errorf("a node that was declared dead renewed: %v", err)
 	}
-	if owner := claim(t, o, cmp1, b); owner.Incarnation != b || owner.Epoch != 1 || !owner.Live || owner.Address != "b:7070" || owner.API != "http://b" {
+	if owner := claim(t, o, cmp1, b); owner.Incarnation != b || owner.Epoch != 1 || !owner.Live ||
+		owner.Address != "b:7070" || owner.API != "http://b" {
 		t.Errorf("owner %+v", owner)
 	}
 }
@@ -155,7 +161,8 @@ func claims(t *testing.T, w *world) {
 	a, b := join(t, o, "a"), join(t, o, "b")
 	f := func(by engine.Incarnation, want engine.Incarnation, epoch int64) {
 		t.Helper()
-		if got := claim(t, o, cmp1, by); got.Incarnation != want || got.Epoch != epoch || got.Live != (want == a || want == b) {
+		if got := claim(t, o, cmp1, by); got.Incarnation != want || got.Epoch != epoch ||
+			got.Live != (want == a || want == b) {
 			t.Errorf("claimed by %d: %+v, want %d in epoch %d", by, got, want, epoch)
 		}
 		if got, err := o.Owner(t.Context(), cmp1); err != nil || got.Incarnation != want || got.Epoch != epoch {
@@ -178,7 +185,8 @@ func claims(t *testing.T, w *world) {
 		t.Errorf("orphans %v, %v", ids, err)
 	}
 	w.over(b, leaseMargin)
-	if ids, err := o.Orphans(t.Context(), ownership.Campaign, leaseMargin, 10); err != nil || !slices.Equal(ids, []string{"cmp_1"}) {
+	if ids, err := o.Orphans(t.Context(), ownership.Campaign, leaseMargin, 10); err != nil ||
+		!slices.Equal(ids, []string{"cmp_1"}) {
 		t.Errorf("orphans %v, %v", ids, err)
 	}
 	f(a, a, 3)
@@ -197,7 +205,8 @@ func claims(t *testing.T, w *world) {
 	c := join(t, o, "c")
 	loads, err := o.Loads(t.Context(), ownership.Campaign)
 	must(t, err)
-	if len(loads) != 2 || loads[0].Incarnation != c || loads[0].Owned != 0 || loads[1].Incarnation != b || loads[1].Owned != 1 {
+	if len(loads) != 2 || loads[0].Incarnation != c || loads[0].Owned != 0 || loads[1].Incarnation != b ||
+		loads[1].Owned != 1 {
 		t.Errorf("loads %+v", loads)
 	}
 	must(t, o.Drain(t.Context(), c))
@@ -209,10 +218,12 @@ func claims(t *testing.T, w *world) {
 	}
 	some, err := o.OwnersOf(t.Context(), ownership.Campaign, []string{"cmp_9", "cmp_1"})
 	must(t, err)
-	if len(some) != 2 || some[0].ID != "cmp_9" || some[0].Epoch != 0 || some[1].ID != "cmp_1" || some[1].Incarnation != b || some[1].Kind != ownership.Campaign {
+	if len(some) != 2 || some[0].ID != "cmp_9" || some[0].Epoch != 0 || some[1].ID != "cmp_1" ||
+		some[1].Incarnation != b || some[1].Kind != ownership.Campaign {
 		t.Errorf("owners %+v", some)
 	}
-	if _, err := o.Claim(t.Context(), ownership.Identity{Kind: "campaign"}, b, leaseMargin); code(err) != "identity_invalid" {
+	if _, err := o.Claim(t.Context(), ownership.Identity{Kind: "campaign"}, b,
+		leaseMargin); code(err) != "identity_invalid" {
 		t.Errorf("an identity without a name: %v", err)
 	}
 }
@@ -288,7 +299,8 @@ func ownedCampaign(t *testing.T, w *world) {
 		if code(err) != want {
 			t.Errorf("%d took the campaign over: %v, want %q", by, err, want)
 		}
-		if err == nil && c.Epoch != w.c.Epoch+1 || err != nil && count(t, w, "SELECT epoch FROM campaigns WHERE id = '"+string(w.c.ID)+"'") != int(w.c.Epoch) {
+		if err == nil && c.Epoch != w.c.Epoch+1 || err != nil && count(t, w, "SELECT epoch FROM campaigns WHERE id = '"+
+			string(w.c.ID)+"'") != int(w.c.Epoch) {
 			t.Errorf("epoch %d after %d", c.Epoch, w.c.Epoch)
 		}
 		if err == nil {

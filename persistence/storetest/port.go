@@ -28,20 +28,23 @@ type Port interface {
 	SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error
 	Pacing(ctx context.Context, id engine.CampaignID) (state pacing.State, ok bool, err error)
 	RunOfContacts(ctx context.Context, id engine.CampaignID) (int, error)
-	ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time, ev journal.Event) error
+	ResetContacts(ctx context.Context, id engine.CampaignID, run int, unreached bool, now time.Time,
+		ev journal.Event) error
 	RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error
 	RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error
 	AddContacts(ctx context.Context, add journal.ContactInsert) (campaign.AddReport, error)
 	DueContacts(ctx context.Context, id engine.CampaignID, run int, order contact.Order, limit int,
 		except []engine.ContactID) ([]contact.Contact, error)
-	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time, error)
+	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time,
+		error)
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
 	Callable(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
 	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 		after engine.ContactID, limit int) ([]contact.Contact, error)
-	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool, err error)
+	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact, ok bool,
+		err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
 	KeptContact(ctx context.Context, id engine.ContactID, run int) (c contact.Contact, ok bool, err error)
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
@@ -55,7 +58,8 @@ type Port interface {
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 
 	BeginImport(ctx context.Context, imp campaign.Import) error
-	StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total, invalid int) error
+	StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total,
+		invalid int) error
 	ActivateImport(ctx context.Context, a journal.Activation,
 		gate func(context.Context) (journal.Gate, error)) (journal.Activated, error)
 	CheckImport(ctx context.Context, c journal.Check) (campaign.Import, error)

@@ -23,7 +23,8 @@ func (w *world) recorded(ago time.Duration) attempt.Attempt {
 	a.Quality = &engine.MediaQuality{Codec: "PCMU", PacketsReceived: 7, Recording: &engine.Recording{
 		ID: "2026/11/21/" + string(a.ID), StartedAt: w.now.Add(-ago), Duration: time.Minute, Bytes: 960_058,
 	}}
-	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Attempts: []attempt.Attempt{a}, Events: []journal.Event{w.event(journal.AttemptEnded, a.Contact, a.ID)}})
+	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, Attempts: []attempt.Attempt{a},
+		Events: []journal.Event{w.event(journal.AttemptEnded, a.Contact, a.ID)}})
 	return a
 }
 
@@ -41,7 +42,8 @@ func recordingsFound(t *testing.T, w *world) {
 	a := w.recorded(time.Hour)
 	place, owner, err := w.pg.Recordings.Recording(w.ctx, a.ID)
 	must(t, err)
-	if rec := w.kept(a.ID); place != rec.ID || owner != w.c.ID || rec.Duration != time.Minute || rec.Bytes != 960_058 || rec.Incomplete || !rec.StartedAt.Equal(w.now.Add(-time.Hour)) {
+	if rec := w.kept(a.ID); place != rec.ID || owner != w.c.ID || rec.Duration != time.Minute || rec.Bytes != 960_058 ||
+		rec.Incomplete || !rec.StartedAt.Equal(w.now.Add(-time.Hour)) {
 		t.Fatalf("%q of %q, %+v", place, owner, rec)
 	}
 	c := w.contact()

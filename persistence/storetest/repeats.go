@@ -93,8 +93,9 @@ func attemptGoesOn(t *testing.T, w *world) {
 	sent, answered := a, a
 	when := w.now
 	sent.State, sent.Legs = attempt.Dialling, []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &when, Seq: 1}}
-	answered.State, answered.Legs = attempt.Answered, []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &when, Seq: 4, SIPCode: 200,
-		Dialog: &engine.DialogState{ToTag: "x", CSeq: 1}}}
+	answered.State, answered.Legs = attempt.Answered, []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &when, Seq: 4,
+		SIPCode: 200,
+		Dialog:  &engine.DialogState{ToTag: "x", CSeq: 1}}}
 	w.commit(only(answered))
 	w.commit(only(sent)) // was delayed for too long
 	got := w.storedAttempt(a.ID)
@@ -118,7 +119,8 @@ func lastInGroup(t *testing.T, w *world) {
 		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Number: c.Number, CreatedAt: w.now}}
 	})
 	z := w.write(func(x *journal.Write) {
-		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Number: c.Number, Lifted: true, CreatedAt: w.now.Add(time.Second)}}
+		x.Exclusions = []journal.Exclusion{{Campaign: w.c.ID, Number: c.Number, Lifted: true,
+			CreatedAt: w.now.Add(time.Second)}}
 	})
 	w.commit(x, y, z)
 	if got := w.storedAttempt(a.ID); got.State != attempt.Ringing || got.Legs[0].Seq != 2 {
@@ -183,7 +185,8 @@ func replyAtomic(t *testing.T, w *world) {
 	}
 
 	// Two in one group: the first wins.
-	one, two := w.write(func(x *journal.Write) { x.Reply = reply("three", w.now) }), w.write(func(x *journal.Write) { x.Reply = reply("three", w.now) })
+	one, two := w.write(func(x *journal.Write) { x.Reply = reply("three", w.now) }), w.write(
+		func(x *journal.Write) { x.Reply = reply("three", w.now) })
 	if refused := w.try(one, two); refused[0] != nil || !errors.Is(refused[1], journal.ErrReplyExists) {
 		t.Errorf("answers %v", refused)
 	}

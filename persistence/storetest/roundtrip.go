@@ -40,7 +40,8 @@ func contactRoundTrip(t *testing.T, w *world) {
 	sameFields(t, got, c)
 
 	// And every field can be changed.
-	plain := contact.Contact{ID: c.ID, Campaign: c.Campaign, Number: c.Number, CreatedAt: c.CreatedAt, Version: c.Version + 1, Variables: c.Variables}
+	plain := contact.Contact{ID: c.ID, Campaign: c.Campaign, Number: c.Number, CreatedAt: c.CreatedAt,
+		Version: c.Version + 1, Variables: c.Variables}
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{plain} }))
 	got = w.stored(c.ID)
 	got.UpdatedAt = plain.UpdatedAt // the zero time has another location
@@ -110,7 +111,8 @@ func campaignRoundTrip(t *testing.T, w *world) {
 	c, err = w.store.AcquireCampaign(t.Context(), c.ID)
 	must(t, err)
 	row := c
-	row.State, row.Run, row.Seq, row.StartedAt, row.RestartedBy, row.Settings.Name = campaign.Draft, 9, 7, nil, nil, "renamed"
+	row.State, row.Run, row.Seq, row.StartedAt, row.RestartedBy, row.Settings.Name =
+		campaign.Draft, 9, 7, nil, nil, "renamed"
 	row.Epoch += 5 // only a takeover moves it
 	w.commit(journal.Write{Campaign: c.ID, Epoch: c.Epoch, CampaignRow: &row})
 	row.Epoch = c.Epoch

@@ -12,7 +12,8 @@ import (
 
 func (w *world) user(id engine.UserID) {
 	w.t.Helper()
-	u := engine.User{ID: id, Email: string(id) + "@example.org", Role: "operator", PasswordHash: "$argon2id$", Active: true, CreatedAt: w.now}
+	u := engine.User{ID: id, Email: string(id) + "@example.org", Role: "operator", PasswordHash: "$argon2id$",
+		Active: true, CreatedAt: w.now}
 	must(w.t, w.pg.Accounts.CreateUser(w.ctx, u, admin))
 }
 

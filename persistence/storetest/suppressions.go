@@ -88,7 +88,8 @@ func suppressions(t *testing.T, w *world) {
 		campaign.Page{Number: 1, Size: 10},
 	)
 	must(t, err)
-	if n != 3 || events[0].Type != journal.SuppressionLifted || events[1].Data.Count != 2 || events[2].Data.Count != 1 || *events[2].Data.Who != who {
+	if n != 3 || events[0].Type != journal.SuppressionLifted || events[1].Data.Count != 2 || events[2].Data.Count != 1 ||
+		*events[2].Data.Who != who {
 		t.Fatalf("%d events: %+v", n, events)
 	}
 	if said := events[2].Data.Reason; said == "" || said == a.E164() {

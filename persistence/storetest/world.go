@@ -73,8 +73,10 @@ func (w *world) campaign(change ...func(*campaign.Campaign)) campaign.Campaign {
 func (w *world) contact(change ...func(*contact.Contact)) contact.Contact {
 	due := w.now
 	c := contact.Contact{
-		ID: engine.ContactID(id()), Campaign: w.c.ID, Number: number(), Variables: map[string]string{"name": "Ada", "plan": "gold"},
-		Position: w.seq.Add(1), Source: "api", Run: w.c.Run, State: contact.Pending, Max: 3, DueAt: &due, DueClass: contact.DueFirst, DuePass: 1,
+		ID: engine.ContactID(id()), Campaign: w.c.ID, Number: number(), Variables: map[string]string{"name": "Ada",
+			"plan": "gold"},
+		Position: w.seq.Add(1), Source: "api", Run: w.c.Run, State: contact.Pending, Max: 3, DueAt: &due,
+		DueClass: contact.DueFirst, DuePass: 1,
 		CreatedAt: w.now, UpdatedAt: w.now, Version: 1,
 	}
 	for _, f := range change {
@@ -96,7 +98,8 @@ func (w *world) attempt(c contact.Contact) attempt.Attempt {
 
 // event returns the campaign's next event.
 func (w *world) event(t journal.Type, c engine.ContactID, a engine.AttemptID) journal.Event {
-	return journal.Event{Campaign: w.c.ID, Seq: w.seq.Add(1), Run: w.c.Run, At: w.now, Type: t, Version: 1, Contact: c, Attempt: a}
+	return journal.Event{Campaign: w.c.ID, Seq: w.seq.Add(1), Run: w.c.Run, At: w.now, Type: t, Version: 1, Contact: c,
+		Attempt: a}
 }
 
 // intent is the write that precedes an INVITE; the contact refers to the attempt.

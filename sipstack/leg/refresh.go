@@ -40,7 +40,8 @@ func (n *session) lasts(sec uint32) {
 		return
 	}
 	n.told = sec
-	n.leg.emit(engine.LegEvent{Kind: engine.LegSession, Dialog: n.leg.dlg.state(n.leg.inv.to.Transport, n.leg.sentBy, sec)})
+	n.leg.emit(engine.LegEvent{Kind: engine.LegSession, Dialog: n.leg.dlg.state(n.leg.inv.to.Transport, n.leg.sentBy,
+		sec)})
 }
 
 func (n *session) tick(now time.Duration) {

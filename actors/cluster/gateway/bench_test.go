@@ -59,11 +59,13 @@ func (s *script) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) ([]byt
 func (s *script) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	s.of(cmd.Attempt).leg = sink
 	e := engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, At: time.Now()}
-	for i, k := range []engine.LegEventKind{engine.LegSent, engine.LegProvisional, engine.LegProvisional, engine.LegAnswered} {
+	for i, k := range []engine.LegEventKind{engine.LegSent, engine.LegProvisional, engine.LegProvisional,
+		engine.LegAnswered} {
 		e.Seq, e.Kind, e.Code = i+1, k, []int{0, 100, 180, 200}[i]
 		if k == engine.LegAnswered {
 			e.SDP = s.sdp
-			e.Dialog = &engine.DialogState{ToTag: "8e1b4f", RemoteTarget: "sip:callee@10.0.0.1:5060", CSeq: 1, RemoteAddr: "10.0.0.1:5060", Transport: "udp", LocalAddr: "10.0.0.2:5060"}
+			e.Dialog = &engine.DialogState{ToTag: "8e1b4f", RemoteTarget: "sip:callee@10.0.0.1:5060", CSeq: 1,
+				RemoteAddr: "10.0.0.1:5060", Transport: "udp", LocalAddr: "10.0.0.2:5060"}
 		}
 		sink(e)
 	}
@@ -82,7 +84,8 @@ func (s *script) AttachMedia(engine.AttemptID, func(engine.MediaEvent)) bool { r
 func (s *script) AttachBot(cmd engine.AttachBot) {
 	sink := s.of(cmd.Attempt).media
 	for i, k := range []engine.MediaEventKind{engine.MediaVerdict, engine.MediaBotConnected, engine.MediaBotFirstAudio} {
-		sink(engine.MediaEvent{Attempt: cmd.Attempt, Seq: i + 1, At: time.Now(), Kind: k, Session: cmd.Session, Verdict: engine.VerdictHuman})
+		sink(engine.MediaEvent{Attempt: cmd.Attempt, Seq: i + 1, At: time.Now(), Kind: k, Session: cmd.Session,
+			Verdict: engine.VerdictHuman})
 	}
 }
 
@@ -96,7 +99,8 @@ func carry(b *testing.B, phone world.Telephony, media world.Media, node engine.I
 	b.Helper()
 	sdp := make([]byte, 260)
 	lines := make(chan struct{}, 256)
-	parameters := map[string]string{"call_id": "CA0123", "campaign_id": "cmp_7k3q9x2m4p", "from_number": "+4930111111", "to_number": "+4915112345678", "result_token": "0123456789abcdef"}
+	parameters := map[string]string{"call_id": "CA0123", "campaign_id": "cmp_7k3q9x2m4p", "from_number": "+4930111111",
+		"to_number": "+4915112345678", "result_token": "0123456789abcdef"}
 	one := func(i int) {
 		id := call(i)
 		leg := id.Leg(1)
@@ -105,14 +109,16 @@ func carry(b *testing.B, phone world.Telephony, media world.Media, node engine.I
 				phone.HangUpLeg(leg, engine.HangUpCause{Q850: 16, Text: "Normal call clearing"})
 			}
 		})
-		phone.PlaceLeg(engine.PlaceLeg{Attempt: id, Leg: leg, Trunk: "trunk", From: "+4930111111", To: "+4915112345678", SendBy: clock.Boot().Add(10 * time.Second), RingTimeout: 30 * time.Second},
+		phone.PlaceLeg(engine.PlaceLeg{Attempt: id, Leg: leg, Trunk: "trunk", From: "+4930111111", To: "+4915112345678",
+			SendBy: clock.Boot().Add(10 * time.Second), RingTimeout: 30 * time.Second},
 			func(e engine.LegEvent) {
 				switch e.Kind {
 				case engine.LegAnswered:
 					phone.ConfirmLeg(leg)
 					media.Answer(id, sdp, e.At)
 					media.AttachBot(engine.AttachBot{Attempt: id, Session: "MZ0123456789abcdef0123456789abcdef", Call: id.Call(),
-						Endpoints: []string{"ws://bots.internal:8080/media"}, AuthToken: "token", Account: "AC0123", Parameters: parameters, Deadline: e.At.Add(1800 * time.Millisecond)})
+						Endpoints: []string{"ws://bots.internal:8080/media"}, AuthToken: "token", Account: "AC0123",
+						Parameters: parameters, Deadline: e.At.Add(1800 * time.Millisecond)})
 				case engine.LegClosed:
 					media.DetachBot(id)
 					media.CloseMedia(id)

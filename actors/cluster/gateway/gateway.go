@@ -80,11 +80,13 @@ func (c Config) withDefaults() Config {
 
 // Errors of a call to be carried by another node.
 var (
-	errUnreachable = engine.Unavailable("node_unreachable", "the node that carries the call does not answer; try again", time.Second)
-	errGone        = engine.Unavailable("node_gone", "", time.Second)
-	errNodeBusy    = engine.Unavailable("node_busy", "", time.Second)
-	errDraining    = engine.Unavailable("node_draining", "the node that was to carry the call is being drained; try another one", time.Second)
-	errNotTheirs   = engine.Conflict("call_taken_over", "")
+	errUnreachable = engine.Unavailable("node_unreachable", "the node that carries the call does not answer; try again",
+		time.Second)
+	errGone     = engine.Unavailable("node_gone", "", time.Second)
+	errNodeBusy = engine.Unavailable("node_busy", "", time.Second)
+	errDraining = engine.Unavailable("node_draining",
+		"the node that was to carry the call is being drained; try another one", time.Second)
+	errNotTheirs = engine.Conflict("call_taken_over", "")
 )
 
 const shards = 64

@@ -42,13 +42,15 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 		id, o := call(1), &owned{}
 		a.dial(id, 2, o)
 		pause(time.Second)
-		equal(t, "the carrying node", b.ports.entries(), []string{"open " + string(id), "place " + string(id.Leg(1)) + " offer offer"})
+		equal(t, "the carrying node", b.ports.entries(), []string{"open " + string(id),
+			"place " + string(id.Leg(1)) + " offer offer"})
 		equal(t, "events", o.kinds(), []engine.LegEventKind{engine.LegSent})
 		if len(a.ports.entries()) > 0 {
 			t.Errorf("the owner's ports were told %v", a.ports.entries())
 		}
 
-		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered, SDP: []byte("sdp"), Dialog: &engine.DialogState{ToTag: "x"}})
+		b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegAnswered, SDP: []byte("sdp"),
+			Dialog: &engine.DialogState{ToTag: "x"}})
 		pause(time.Second)
 		answered := o.legs[len(o.legs)-1]
 		if ago := time.Since(answered.At); ago < 999*time.Millisecond || ago > 1001*time.Millisecond {
@@ -88,8 +90,10 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 		pause(time.Second)
 		leg := string(id.Leg(1))
 		equal(t, "the carrying node", b.ports.entries()[2:], []string{
-			"confirm " + leg, "answer " + string(id) + " sdp", "bot " + string(id) + " MZ1", "hear " + string(id) + " 5", "info " + leg + " 7",
-			"refer " + leg + " true", "notify " + leg + " 200 OK", "detach " + string(id), "play " + string(id), "leave " + string(id) + " vm1", "hang up " + leg + " 16", "forget " + string(id),
+			"confirm " + leg, "answer " + string(id) + " sdp", "bot " + string(id) + " MZ1", "hear " + string(id) +
+				" 5", "info " + leg + " 7",
+			"refer " + leg + " true", "notify " + leg + " 200 OK", "detach " + string(id), "play " + string(id),
+			"leave " + string(id) + " vm1", "hang up " + leg + " 16", "forget " + string(id),
 		})
 		if a.Away(id) || b.ports.closed != 1 {
 			t.Errorf("away %v, media closed %d times", a.Away(id), b.ports.closed)
@@ -175,7 +179,8 @@ func TestNothingIsLostTwiceOrOutOfOrder(t *testing.T) {
 					}
 				}
 				if len(owners[i].media) != len(b.ports.calls[id].events) {
-					wrong = append(wrong, fmt.Sprintf("call %d: %d media events of %d", i, len(owners[i].media), len(b.ports.calls[id].events)))
+					wrong = append(wrong, fmt.Sprintf("call %d: %d media events of %d", i, len(owners[i].media),
+						len(b.ports.calls[id].events)))
 				}
 			}
 		})
@@ -348,8 +353,9 @@ func TestFarLegsAreJoinedOnTheNodeOfTheCall(t *testing.T) {
 			t.Error("the end of a far leg closed the call's media")
 		}
 		log := b.ports.entries()
-		for _, want := range []string{"place " + string(id.Leg(2)) + " offer peer offer", "join " + string(id.Leg(2)) + " sdp",
-			"info " + string(id.Leg(1)) + " 4", "info " + string(id.Leg(2)) + " 9", "close peer " + string(id.Leg(2))} {
+		for _, want := range []string{"place " + string(id.Leg(2)) + " offer peer offer",
+			"join " + string(id.Leg(2)) + " sdp", "info " + string(id.Leg(1)) + " 4", "info " + string(id.Leg(2)) + " 9",
+			"close peer " + string(id.Leg(2))} {
 			if !slices.Contains(log, want) {
 				t.Errorf("%q is not among %q", want, log)
 			}

@@ -56,7 +56,8 @@ func TestACallWithoutAnOwnerIsHungUpUnlessSomebodyAdoptsIt(t *testing.T) {
 			equal(t, "after it", b.ports.entries()[2:], []string{"hang up " + string(id.Leg(1)) + " 41", "detach " + string(id)})
 			b.ports.emit(id.Leg(1), engine.LegEvent{Kind: engine.LegClosed})
 			pause(11 * time.Minute)
-			if log := b.ports.entries(); log[len(log)-1] != "forget "+string(id) || b.ports.closed != 1 || b.Orphans.Load() != 1 {
+			if log := b.ports.entries(); log[len(log)-1] != "forget "+string(id) || b.ports.closed != 1 ||
+				b.Orphans.Load() != 1 {
 				t.Errorf("not cleared up: %v, media closed %d times", log, b.ports.closed)
 			}
 		})

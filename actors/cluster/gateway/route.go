@@ -468,7 +468,8 @@ func (g *Gateway) AttachMedia(a engine.AttemptID, sink func(engine.MediaEvent)) 
 
 // OpenPeer implements ports.Media; the offer of a call elsewhere is filled in
 // there.
-func (g *Gateway) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte, err error) {
+func (g *Gateway) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.MediaProfile) (offer []byte,
+	err error) {
 	if r := g.routes.to(a); r != nil {
 		r.tell(message{kind: kOpenPeer, leg: leg, profile: profile})
 		return nil, nil

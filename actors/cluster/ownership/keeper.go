@@ -47,7 +47,8 @@ type Keeper struct {
 
 // New makes the keeper of a node that has no lease yet.
 func New(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, log: cfg.Log, begun: make(chan struct{}, 1), roll: ownership.Roll{Margin: cfg.Terms.WithDefaults().Margin}, balance: ownership.Balance{}.WithDefaults()}
+	return &Keeper{cfg: cfg, log: cfg.Log, begun: make(chan struct{}, 1),
+		roll: ownership.Roll{Margin: cfg.Terms.WithDefaults().Margin}, balance: ownership.Balance{}.WithDefaults()}
 }
 
 // Campaigns returns how many campaigns' actors were up here in the last round.
@@ -252,16 +253,19 @@ func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[
 	}
 	if err != nil {
 		k.balance.Disturbed(k.cfg.Clock.Boot())
-		k.log.Warn().Err(err).Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign did not go to a node that acts for fewer; it is tried again later")
+		k.log.Warn().Err(err).Str("campaign_id", string(id)).Int32("to",
+			int32(to)).Msg("a campaign did not go to a node that acts for fewer; it is tried again later")
 		return
 	}
 	k.given.Add(1)
-	k.log.Info().Str("campaign_id", string(id)).Int32("to", int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
+	k.log.Info().Str("campaign_id", string(id)).Int32("to",
+		int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
 }
 
 // letGo stops the actors of campaigns, and calls then for each campaign whose actors have all
 // stopped.
-func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool, then func(context.Context, engine.CampaignID)) {
+func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool,
+	then func(context.Context, engine.CampaignID)) {
 	ids, err := k.cfg.Tree.Up(ctx)
 	if err != nil {
 		k.log.Warn().Str("code", engine.ErrorCode(err)).Msg("which campaigns are up is not known; it is asked again")
@@ -331,6 +335,7 @@ func (k *Keeper) HandOver(ctx context.Context) {
 // giveUp releases a campaign whose actors have stopped.
 func (k *Keeper) giveUp(ctx context.Context, id engine.CampaignID) {
 	if err := k.node.Release(ctx, campaignOf(id)); err != nil {
-		k.log.Warn().Err(err).Str("campaign_id", string(id)).Msg("a campaign was not given up; it is taken over when this node has left")
+		k.log.Warn().Err(err).Str("campaign_id",
+			string(id)).Msg("a campaign was not given up; it is taken over when this node has left")
 	}
 }

@@ -226,7 +226,8 @@ func (w *world) expect(t *testing.T, want ...string) {
 // keeping runs the keeper of node 1 in a world of nodes 1 and 2.
 func keeping(t *testing.T, change func(*world), then func(*testing.T, *world, *Keeper)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{owner: map[ownership.Identity]engine.Incarnation{}, here: map[engine.AttemptID]bool{}, stuck: map[engine.CampaignID]bool{}, stopped: map[engine.CampaignID]bool{},
+		w := &world{owner: map[ownership.Identity]engine.Incarnation{}, here: map[engine.AttemptID]bool{},
+			stuck: map[engine.CampaignID]bool{}, stopped: map[engine.CampaignID]bool{},
 			carry: map[engine.Incarnation][]engine.AttemptID{}, began: time.Now(),
 			nodes: []ownership.Node{{Incarnation: 1, Live: true}, {Incarnation: 2, Live: true}}}
 		change(w)
@@ -309,23 +310,25 @@ func TestADrainedNodeAdoptsNothing(t *testing.T) {
 }
 
 func TestAFencedNodeLeavesItsCampaignsUpUntilItIsSomebodyAgain(t *testing.T) {
-	keeping(t, func(w *world) { w.active = []engine.CampaignID{"ours"}; w.owns("ours", 1) }, func(t *testing.T, w *world, k *Keeper) {
-		k.Fence(1, "expired")
-		time.Sleep(3 * lookEvery)
-		w.expect(t, "act as 0")
-		w.mu.Lock()
-		w.owns("ours", 2)
-		w.mu.Unlock()
-		k.Begin(3)
-		w.expect(t, "join 3", "act as 3", "stop ours")
-	})
+	keeping(t, func(w *world) { w.active = []engine.CampaignID{"ours"}; w.owns("ours", 1) },
+		func(t *testing.T, w *world, k *Keeper) {
+			k.Fence(1, "expired")
+			time.Sleep(3 * lookEvery)
+			w.expect(t, "act as 0")
+			w.mu.Lock()
+			w.owns("ours", 2)
+			w.mu.Unlock()
+			k.Begin(3)
+			w.expect(t, "join 3", "act as 3", "stop ours")
+		})
 }
 
 // The calls that the node carried are lost; those outside campaigns are closed
 // by one node, under the epoch of its claim.
 func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 	keeping(t, func(w *world) {
-		w.open = []attempt.Attempt{{ID: "theirs", Node: 2}, {ID: "here", Node: 2}, {ID: "ours", Node: 1}, {ID: "campaigns", Node: 2, Campaign: "c"}}
+		w.open = []attempt.Attempt{{ID: "theirs", Node: 2}, {ID: "here", Node: 2}, {ID: "ours", Node: 1},
+			{ID: "campaigns", Node: 2, Campaign: "c"}}
 		w.here["here"] = true
 		w.carry[2] = []engine.AttemptID{"x"}
 	}, func(t *testing.T, w *world, _ *Keeper) {
@@ -338,15 +341,16 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 }
 
 func TestARoundWithoutTheDatabaseIsMadeUpFor(t *testing.T) {
-	keeping(t, func(w *world) { w.away = true; w.active = []engine.CampaignID{"new"} }, func(t *testing.T, w *world, _ *Keeper) {
-		time.Sleep(3 * lookEvery)
-		w.expect(t)
-		w.mu.Lock()
-		w.away = false
-		w.mu.Unlock()
-		time.Sleep(lookEvery)
-		w.expect(t, "claim campaign/new", "adopt new")
-	})
+	keeping(t, func(w *world) { w.away = true; w.active = []engine.CampaignID{"new"} },
+		func(t *testing.T, w *world, _ *Keeper) {
+			time.Sleep(3 * lookEvery)
+			w.expect(t)
+			w.mu.Lock()
+			w.away = false
+			w.mu.Unlock()
+			time.Sleep(lookEvery)
+			w.expect(t, "claim campaign/new", "adopt new")
+		})
 }
 
 // Of four campaigns, the two that the other node should have go there, those with the fewest calls

@@ -23,7 +23,8 @@ func (r *Router) find(ctx context.Context, id engine.CallID) (row attempt.Attemp
 
 // atCall runs a command for a call where its actor is: here, at the owner of its campaign, or at
 // the node of a dialout.
-func atCall[C any](ctx context.Context, r *Router, asked dialoutAsked, method string, cmd C, here func(context.Context, C) (none, error)) error {
+func atCall[C any](ctx context.Context, r *Router, asked dialoutAsked, method string, cmd C,
+	here func(context.Context, C) (none, error)) error {
 	row, mine, err := r.find(ctx, asked.Call)
 	if err == nil && mine {
 		if _, err = here(ctx, cmd); !errors.Is(replaced(err), ownership.ErrNotOwner) {

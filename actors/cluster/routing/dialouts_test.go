@@ -68,7 +68,8 @@ func TestAnErrorOfTheDialoutsNodeIsTheCallers(t *testing.T) {
 		n, one, call := dialoutNet(attempt.Connected, 2)
 		n.dead[2] = dead
 		n.sides[2].tree.err = engine.Conflict("call_not_answered", "keys can be sent to an answered call only")
-		if err := one.router.SendDigits(t.Context(), call, "1"); engine.ErrorCode(err) != "call_not_answered" || len(one.tree.got) > 0 {
+		if err := one.router.SendDigits(t.Context(), call, "1"); engine.ErrorCode(err) != "call_not_answered" ||
+			len(one.tree.got) > 0 {
 			t.Errorf("%v, and this node did %v", err, one.tree.got)
 		}
 	}

@@ -11,8 +11,9 @@ const placeDialout = "place_dialout"
 
 // undone are the errors that mean that another node certainly did not carry out a request, for a
 // reason of its own.
-var undone = map[string]bool{"owner_unreachable": true, "node_fenced": true, "node_overloaded": true, "node_not_found": true,
-	"node_draining": true, "method_unknown": true, "node_version": true}
+var undone = map[string]bool{"owner_unreachable": true, "node_fenced": true, "node_overloaded": true,
+	"node_not_found": true,
+	"node_draining":  true, "method_unknown": true, "node_version": true}
 
 // Dialout places a call outside campaigns on the node that Carrier chooses; its actor lives there
 // too. If that node certainly did not take it, this one does.

@@ -37,7 +37,8 @@ func TestADialoutIsPlacedByTheNodeThatIsChosen(t *testing.T) {
 
 // A dialout is placed here if the chosen node certainly did not take it, and not if it may have.
 func TestADialoutThatAnotherNodeDidNotTakeIsPlacedHere(t *testing.T) {
-	for code, here := range map[string]bool{"node_overloaded": true, "node_fenced": true, "node_draining": true, "owner_silent": false, "no_capacity": false, "suppressed": false} {
+	for code, here := range map[string]bool{"node_overloaded": true, "node_fenced": true, "node_draining": true,
+		"owner_silent": false, "no_capacity": false, "suppressed": false} {
 		_, one, two := newNet()
 		one.router.Carrier = func(engine.TrunkID) engine.Incarnation { return 2 }
 		two.tree.err = engine.Unavailable(code, "not now", time.Second)

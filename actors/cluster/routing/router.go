@@ -114,7 +114,8 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 
 // serve registers a method that other nodes can call here.
 func serve[C, R any](r *Router, method string, here func(context.Context, C) (R, error)) {
-	r.nodes.Handle(method, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte, error) {
+	r.nodes.Handle(method, func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, body []byte) ([]byte,
+		error) {
 		var cmd C
 		if err := link.Decode(body, &cmd); err != nil {
 			return nil, engine.Invalid("request_unreadable", "")
@@ -141,7 +142,8 @@ func replaced(err error) error {
 }
 
 // carry has a command carried out by the owner of the campaign.
-func carry[C, R any](ctx context.Context, r *Router, id engine.CampaignID, method string, cmd C, here func(context.Context, C) (R, error)) (out R, err error) {
+func carry[C, R any](ctx context.Context, r *Router, id engine.CampaignID, method string, cmd C,
+	here func(context.Context, C) (R, error)) (out R, err error) {
 	if _, mine := r.nodes.Owned(of(id)); mine {
 		out, err = here(ctx, cmd)
 		if err = replaced(err); !errors.Is(err, ownership.ErrNotOwner) {

@@ -51,9 +51,11 @@ type side struct {
 }
 
 func newNet() (n *net, one, two *side) {
-	n = &net{owner: 1, sides: map[engine.Incarnation]*side{}, gone: map[engine.Incarnation]bool{}, dead: map[engine.Incarnation]bool{}}
+	n = &net{owner: 1, sides: map[engine.Incarnation]*side{}, gone: map[engine.Incarnation]bool{},
+		dead: map[engine.Incarnation]bool{}}
 	for _, id := range []engine.Incarnation{1, 2, 3} {
-		s := &side{net: n, id: id, handlers: map[string]Handler{}, carries: map[engine.AttemptID]engine.Incarnation{}, tree: &tree{name: fmt.Sprint("node ", id), has: map[engine.AttemptID]bool{}}}
+		s := &side{net: n, id: id, handlers: map[string]Handler{}, carries: map[engine.AttemptID]engine.Incarnation{},
+			tree: &tree{name: fmt.Sprint("node ", id), has: map[engine.AttemptID]bool{}}}
 		s.router = New(s.tree, s, s.tree, s, zerolog.Nop())
 		n.sides[id] = s
 	}
@@ -271,7 +273,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	result := enginetest.Filled[campaign.SubmitResult]()
 	one := enginetest.Filled[campaign.ActOnContact]()
 	one.Campaign = theCampaign
-	act.Campaign, add.Campaign, trigger.Campaign, exclude.Campaign, result.Call = theCampaign, theCampaign, theCampaign, theCampaign, call
+	act.Campaign, add.Campaign, trigger.Campaign, exclude.Campaign, result.Call =
+		theCampaign, theCampaign, theCampaign, theCampaign, call
 	for name, c := range map[string]struct {
 		ask         func(ctx context.Context, r *Router) (any, error)
 		told, reply any
@@ -285,20 +288,29 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 		}, theCampaign, detailIfUp{aDetail(), true}},
 		"preflight": {func(ctx context.Context, r *Router) (any, error) { return r.Preflight(ctx, theCampaign) },
 			theCampaign, enginetest.Filled[campaign.Readiness]()},
-		"add_contacts":   {func(ctx context.Context, r *Router) (any, error) { return r.AddContacts(ctx, add) }, add, enginetest.Filled[campaign.AddReport]()},
-		"add_batch":      {func(ctx context.Context, r *Router) (any, error) { return r.AddBatch(ctx, batch) }, batch, enginetest.Filled[campaign.BatchReply]()},
-		"trigger":        {func(ctx context.Context, r *Router) (any, error) { return r.Trigger(ctx, trigger) }, trigger, enginetest.Filled[campaign.TriggerReply]()},
-		"act_on_contact": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ActOnContact(ctx, one) }, one, nil},
-		"exclude":        {func(ctx context.Context, r *Router) (any, error) { return r.Exclude(ctx, exclude) }, exclude, enginetest.Filled[campaign.ExcludeReply]()},
-		"call":           {func(ctx context.Context, r *Router) (any, error) { return r.Call(ctx, call) }, call, enginetest.Filled[attempt.Attempt]()},
-		"lift":           {func(ctx context.Context, r *Router) (any, error) { return r.Lift(ctx, lift) }, lift, enginetest.Filled[campaign.LiftReply]()},
+		"add_contacts": {func(ctx context.Context, r *Router) (any, error) { return r.AddContacts(ctx, add) }, add,
+			enginetest.Filled[campaign.AddReport]()},
+		"add_batch": {func(ctx context.Context, r *Router) (any, error) { return r.AddBatch(ctx, batch) }, batch,
+			enginetest.Filled[campaign.BatchReply]()},
+		"trigger": {func(ctx context.Context, r *Router) (any, error) { return r.Trigger(ctx, trigger) }, trigger,
+			enginetest.Filled[campaign.TriggerReply]()},
+		"act_on_contact": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ActOnContact(ctx, one) }, one,
+			nil},
+		"exclude": {func(ctx context.Context, r *Router) (any, error) { return r.Exclude(ctx, exclude) }, exclude,
+			enginetest.Filled[campaign.ExcludeReply]()},
+		"call": {func(ctx context.Context, r *Router) (any, error) { return r.Call(ctx, call) }, call,
+			enginetest.Filled[attempt.Attempt]()},
+		"lift": {func(ctx context.Context, r *Router) (any, error) { return r.Lift(ctx, lift) }, lift,
+			enginetest.Filled[campaign.LiftReply]()},
 		"exclusions_imported": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ExclusionsImported(ctx, noted) },
 			noted, nil},
 		"submit_result": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SubmitResult(ctx, result) },
 			result, nil},
-		"hang_up":  {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call) }, call, nil},
-		"digits":   {func(ctx context.Context, r *Router) (any, error) { return nil, r.SendDigits(ctx, call, "12#") }, string(call) + "12#", nil},
-		"transfer": {func(ctx context.Context, r *Router) (any, error) { return nil, r.Transfer(ctx, call, "sip:a@b") }, string(call) + "sip:a@b", nil},
+		"hang_up": {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call) }, call, nil},
+		"digits": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SendDigits(ctx, call, "12#") },
+			string(call) + "12#", nil},
+		"transfer": {func(ctx context.Context, r *Router) (any, error) { return nil, r.Transfer(ctx, call, "sip:a@b") },
+			string(call) + "sip:a@b", nil},
 	} {
 		for _, owner := range []engine.Incarnation{1, 2} {
 			n, one, two := newNet()
@@ -367,7 +379,8 @@ func TestAnErrorOfTheOwnerIsTheCallers(t *testing.T) {
 
 // A node that has just lost the campaign asks its next owner.
 func TestACommandFollowsTheCampaignToItsNextOwner(t *testing.T) {
-	for _, why := range []error{ownership.ErrNotOwner, journal.ErrStaleEpoch} { // or has not heard of it, and the database has
+	for _, why := range []error{ownership.ErrNotOwner,
+		journal.ErrStaleEpoch} { // or has not heard of it, and the database has
 		n, one, two := newNet()
 		one.tree.err = why
 		one.router.tree = lost{one.tree, func() { n.mu.Lock(); n.owner = 2; n.mu.Unlock() }}
@@ -385,7 +398,8 @@ func TestAnOwnerWhoseWriteIsRefusedIsNotTheOwner(t *testing.T) {
 	n, one, two := newNet()
 	n.owner = 2
 	two.tree.err = journal.ErrStaleEpoch
-	if _, err := one.router.Trigger(t.Context(), campaign.Trigger{Campaign: theCampaign}); !errors.Is(err, ownership.ErrNotOwner) {
+	if _, err := one.router.Trigger(t.Context(), campaign.Trigger{Campaign: theCampaign}); !errors.Is(err,
+		ownership.ErrNotOwner) {
 		t.Errorf("%v", err)
 	}
 }
@@ -461,7 +475,8 @@ func TestAFileGoesToTheOwnerInPieces(t *testing.T) {
 		n, one, two := newNet()
 		n.owner = 2
 		file := []byte(strings.Repeat("0123456789abcdef", size/16+1)[:size])
-		imp, err := one.router.Import(t.Context(), campaign.ImportContacts{Campaign: theCampaign, Filename: "x.csv"}, bytes.NewReader(file))
+		imp, err := one.router.Import(t.Context(), campaign.ImportContacts{Campaign: theCampaign, Filename: "x.csv"},
+			bytes.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -502,7 +517,8 @@ func TestAFileThatBreaksOffIsNobodysContacts(t *testing.T) {
 	n.owner = 2
 	broken := errors.New("the client went away")
 	file := io.MultiReader(strings.NewReader(strings.Repeat("x", 3*pieceSize)), failing{broken})
-	if _, err := one.router.Import(t.Context(), campaign.ImportContacts{Campaign: theCampaign}, file); !errors.Is(err, broken) {
+	if _, err := one.router.Import(t.Context(), campaign.ImportContacts{Campaign: theCampaign}, file); !errors.Is(err,
+		broken) {
 		t.Errorf("%v, want the reader's own error", err)
 	}
 	for _, u := range two.router.uploads.all() {
@@ -521,7 +537,8 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func TestAFileWithoutItsNextPieceIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, one, _ := newNet()
-		if _, err := one.router.take(t.Context(), piece{Upload: "u", Begin: &campaign.ImportContacts{Campaign: theCampaign}}); err != nil {
+		if _, err := one.router.take(t.Context(), piece{Upload: "u",
+			Begin: &campaign.ImportContacts{Campaign: theCampaign}}); err != nil {
 			t.Fatal(err)
 		}
 		u := one.router.uploads.of("u")
@@ -541,7 +558,8 @@ func TestNoMoreFilesAreTakenThanMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, one, _ := newNet()
 		for i := range uploadsCap + 1 {
-			_, err := one.router.take(t.Context(), piece{Upload: fmt.Sprint(i), Begin: &campaign.ImportContacts{Campaign: theCampaign}})
+			_, err := one.router.take(t.Context(), piece{Upload: fmt.Sprint(i),
+				Begin: &campaign.ImportContacts{Campaign: theCampaign}})
 			if (err != nil) != (i == uploadsCap) {
 				t.Errorf("file %d: %v", i, err)
 			}

@@ -23,9 +23,11 @@ func cpu() time.Duration {
 // the transport: one question for a channel and one for a number, both returned. frames/leg times
 // the cost of a frame (package cluster) comes on top.
 func BenchmarkALegOfAnotherNode(b *testing.B) {
-	c := &cluster{begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{}, rng: rand.New(rand.NewPCG(1, 7)), open: map[string]engine.Incarnation{}}
+	c := &cluster{begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{}, rng: rand.New(rand.NewPCG(1, 7)),
+		open: map[string]engine.Incarnation{}}
 	for i := range 2 {
-		n := &node{c: c, as: engine.Incarnation(i + 1), cap: 1 << 30, book: map[string]struct{}{}, until: time.Now().Add(time.Hour)}
+		n := &node{c: c, as: engine.Incarnation(i + 1), cap: 1 << 30, book: map[string]struct{}{},
+			until: time.Now().Add(time.Hour)}
 		n.begin()
 		c.nodes = append(c.nodes, n)
 	}

@@ -58,7 +58,8 @@ func (k *Caps) tick(ctx context.Context) {
 			k.find(st)
 		}
 		owed += st.owed.Len()
-		if idle := st.keeper.Stage == quota.Away && st.owed.Len() == 0 && len(st.waiting) == 0 && !st.finding; idle && now >= st.asked.Add(quota.IdleAfter) {
+		if idle := st.keeper.Stage == quota.Away && st.owed.Len() == 0 && len(st.waiting) == 0 && !st.finding; idle &&
+			now >= st.asked.Add(quota.IdleAfter) {
 			delete(k.of, of)
 		}
 	}
@@ -120,7 +121,8 @@ func (k *Caps) count(ctx context.Context, of []ownership.Identity, anew bool) {
 	defer cancel()
 	err := k.tree.Count(c, of, anew)
 	if err != nil && ctx.Err() == nil {
-		k.log.Warn().Str("code", engine.ErrorCode(err)).Bool("new", anew).Msg("what is in use of trunks, bots and numbers was not counted; it is tried again")
+		k.log.Warn().Str("code", engine.ErrorCode(err)).Bool("new",
+			anew).Msg("what is in use of trunks, bots and numbers was not counted; it is tried again")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -267,7 +269,8 @@ func (k *Caps) giveUp(ctx context.Context, st *standing) func() {
 		c, cancel := context.WithTimeout(ctx, lookFor)
 		defer cancel()
 		if err := k.node.Release(c, of); err != nil {
-			k.log.Info().Str("kind", string(of.Kind)).Str("code", engine.ErrorCode(err)).Msg("a count was not given up; it is taken over when this node has left")
+			k.log.Info().Str("kind", string(of.Kind)).Str("code",
+				engine.ErrorCode(err)).Msg("a count was not given up; it is taken over when this node has left")
 		}
 	}
 }

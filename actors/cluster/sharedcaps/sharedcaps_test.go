@@ -51,9 +51,11 @@ type node struct {
 var theTrunk = quota.Trunk("model")
 
 func newCluster(t *testing.T, nodes, most, loss int) *cluster {
-	c := &cluster{t: t, begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{}, rng: rand.New(rand.NewPCG(1, 7)), loss: loss, open: map[string]engine.Incarnation{}}
+	c := &cluster{t: t, begun: time.Now(), owner: map[ownership.Identity]ownership.Owner{},
+		rng: rand.New(rand.NewPCG(1, 7)), loss: loss, open: map[string]engine.Incarnation{}}
 	for i := range nodes {
-		n := &node{c: c, as: engine.Incarnation(i + 1), cap: most, book: map[string]struct{}{}, until: time.Now().Add(time.Hour)}
+		n := &node{c: c, as: engine.Incarnation(i + 1), cap: most, book: map[string]struct{}{},
+			until: time.Now().Add(time.Hour)}
 		n.begin()
 		c.nodes = append(c.nodes, n)
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 func TestAShortMeasurementHasARowForEachLoadAndBatch(t *testing.T) {
-	f, err := Run(t.Context(), Config{Loads: []int{200}, Batches: []int{100}, Groups: []int{10}, Duration: 300 * time.Millisecond,
+	f, err := Run(t.Context(), Config{Loads: []int{200}, Batches: []int{100}, Groups: []int{10},
+		Duration:  300 * time.Millisecond,
 		Campaigns: 2, Waiting: 64, Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
@@ -15,7 +16,8 @@ func TestAShortMeasurementHasARowForEachLoadAndBatch(t *testing.T) {
 	if len(f.Writer) != 2 || len(f.Copy) != 1 || len(f.Spool) != 1 || f.Fsync != "on" || f.Synchronous != "on" {
 		t.Fatalf("%+v", f)
 	}
-	if r := f.Writer[0]; r.Events != 60 || r.Commit.P50 <= 0 || r.Commit.P99 < r.Commit.P50 || r.Durable.P50 <= 0 || r.Group < 1 {
+	if r := f.Writer[0]; r.Events != 60 || r.Commit.P50 <= 0 || r.Commit.P99 < r.Commit.P50 || r.Durable.P50 <= 0 ||
+		r.Group < 1 {
 		t.Errorf("%+v", r)
 	}
 	if r := f.Writer[1]; r.Offered != 0 || r.Events == 0 || r.PerSecond <= 0 {

@@ -62,19 +62,23 @@ func percentiles(d []time.Duration) Percentiles {
 func (f *Figures) Print(w io.Writer) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	p("PostgreSQL %s, fsync %s, synchronous_commit %s; %.0f s a row.\n", f.PostgreSQL, f.Fsync, f.Synchronous, f.Seconds)
-	p("| | offered events/s | events/s | events a commit | commit p50 / p99, ms | durable p50 / p99, ms | client µs/event | server µs/event |")
+	p("| | offered events/s | events/s | events a commit | commit p50 / p99, ms | durable p50 / p99, ms | client " +
+		"µs/event | server µs/event |")
 	p("|---|---|---|---|---|---|---|---|")
 	for _, r := range f.Writer {
 		offered := fmt.Sprint(r.Offered)
 		if r.Offered == 0 {
 			offered = "all it takes"
 		}
-		p("| writer | %s | %.0f | %.0f | %.1f / %.1f | %.1f / %.1f | %.0f | %.0f |", offered, r.PerSecond, r.Group, r.Commit.P50, r.Commit.P99, r.Durable.P50, r.Durable.P99, r.ClientUS, r.ServerUS)
+		p("| writer | %s | %.0f | %.0f | %.1f / %.1f | %.1f / %.1f | %.0f | %.0f |", offered, r.PerSecond, r.Group,
+			r.Commit.P50, r.Commit.P99, r.Durable.P50, r.Durable.P99, r.ClientUS, r.ServerUS)
 	}
 	for _, r := range f.Copy {
-		p("| COPY | all it takes | %.0f | %d | %.1f / %.1f | | %.1f | %.1f |", r.PerSecond, r.Batch, r.Commit.P50, r.Commit.P99, r.ClientUS, r.ServerUS)
+		p("| COPY | all it takes | %.0f | %d | %.1f / %.1f | | %.1f | %.1f |", r.PerSecond, r.Batch, r.Commit.P50,
+			r.Commit.P99, r.ClientUS, r.ServerUS)
 	}
 	for _, r := range f.Spool {
-		p("| spool | all it takes | %.0f | %d | %.1f / %.1f | | %.0f | |", r.PerSecond, r.Batch, r.Commit.P50, r.Commit.P99, r.ClientUS)
+		p("| spool | all it takes | %.0f | %d | %.1f / %.1f | | %.0f | |", r.PerSecond, r.Batch, r.Commit.P50, r.Commit.P99,
+			r.ClientUS)
 	}
 }

@@ -29,7 +29,8 @@ func (l *lab) floor(ctx context.Context, url string) (rows []BatchRow, err error
 		return nil, err
 	}
 	var all bytes.Buffer
-	if _, err := conn.PgConn().CopyTo(ctx, &all, `COPY (SELECT * FROM events WHERE attempt_id IS NOT NULL ORDER BY at, seq LIMIT 100000) TO STDOUT (FORMAT binary)`); err != nil {
+	if _, err := conn.PgConn().CopyTo(ctx, &all,
+		`COPY (SELECT * FROM events WHERE attempt_id IS NOT NULL ORDER BY at, seq LIMIT 100000) TO STDOUT (FORMAT binary)`); err != nil {
 		return nil, err
 	}
 	head, tuples, err := split(all.Bytes())
@@ -68,7 +69,8 @@ func (l *lab) floor(ctx context.Context, url string) (rows []BatchRow, err error
 			at, written = at+size, written+size
 		}
 		e := float64(written)
-		rows = append(rows, BatchRow{Batch: size, Row: Row{Events: written, PerSecond: e / time.Since(began).Seconds(), Commit: percentiles(took),
+		rows = append(rows, BatchRow{Batch: size, Row: Row{Events: written, PerSecond: e / time.Since(began).Seconds(),
+			Commit:   percentiles(took),
 			ClientUS: us(cpuSelf()-client) / e, ServerUS: us(cpuServer(l.pid)-server) / e}})
 	}
 	return rows, nil
@@ -127,7 +129,8 @@ func split(b []byte) (head []byte, tuples [][]byte, err error) {
 
 // machine describes the machine that was measured.
 func (l *lab) machine(ctx context.Context, f *Figures) error {
-	for name, into := range map[string]*string{"server_version": &f.PostgreSQL, "fsync": &f.Fsync, "synchronous_commit": &f.Synchronous} {
+	for name, into := range map[string]*string{"server_version": &f.PostgreSQL, "fsync": &f.Fsync,
+		"synchronous_commit": &f.Synchronous} {
 		if err := l.store.QueryRow(ctx, "SELECT current_setting('"+name+"')", into); err != nil {
 			return err
 		}

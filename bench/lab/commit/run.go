@@ -79,7 +79,8 @@ func Run(ctx context.Context, cfg Config) (_ *Figures, err error) {
 		return nil, err
 	}
 	defer store.Close()
-	l := &lab{cfg: cfg, store: store, pid: pg.Pid(), index: map[engine.CampaignID]int{}, at: time.Now().Truncate(time.Microsecond)}
+	l := &lab{cfg: cfg, store: store, pid: pg.Pid(), index: map[engine.CampaignID]int{},
+		at: time.Now().Truncate(time.Microsecond)}
 	f := &Figures{Seconds: cfg.Duration.Seconds()}
 	if err := l.machine(ctx, f); err != nil {
 		return nil, err
@@ -136,7 +137,8 @@ func (l *lab) people(ctx context.Context) error {
 	each := need/l.cfg.Campaigns + 1
 	lists := make([][]contact.Contact, l.cfg.Campaigns)
 	for n := range l.cfg.Campaigns {
-		c := campaign.Campaign{ID: campaignID(n), State: campaign.Running, Run: 1, CreatedAt: l.at, Settings: campaign.Settings{Name: "commit", MaxAttempts: 3}}
+		c := campaign.Campaign{ID: campaignID(n), State: campaign.Running, Run: 1, CreatedAt: l.at,
+			Settings: campaign.Settings{Name: "commit", MaxAttempts: 3}}
 		if err := l.store.InsertCampaign(ctx, c); err != nil {
 			return err
 		}
@@ -145,8 +147,10 @@ func (l *lab) people(ctx context.Context) error {
 			return err
 		}
 		for from := 0; from < each; from += 10_000 {
-			add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: l.at, DueClass: contact.DueFirst,
-				Event: journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: l.at, Type: journal.ContactsAdded, Version: 1}}
+			add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: l.at,
+				DueClass: contact.DueFirst,
+				Event: journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: l.at, Type: journal.ContactsAdded,
+					Version: 1}}
 			for i := from; i < min(each, from+10_000); i++ {
 				add.Contacts = append(
 					add.Contacts,
@@ -342,7 +346,8 @@ func (l *lab) spool(dir string) (rows []BatchRow, err error) {
 			}
 		}
 		e := float64(written)
-		rows = append(rows, BatchRow{Batch: size, Row: Row{Events: written, PerSecond: e / time.Since(began).Seconds(), Commit: percentiles(took), ClientUS: us(cpuSelf()-client) / e}})
+		rows = append(rows, BatchRow{Batch: size, Row: Row{Events: written, PerSecond: e / time.Since(began).Seconds(),
+			Commit: percentiles(took), ClientUS: us(cpuSelf()-client) / e}})
 		if err := s.Release(0, int(s.Stats().Records), 0); err != nil {
 			return nil, err
 		}

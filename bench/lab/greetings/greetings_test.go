@@ -223,7 +223,8 @@ func TestKindsAreDrawnByThemselves(t *testing.T) {
 	if len(seen) != 3 || seen["firm human"] < 1200 || seen["box machine"] < 2000 || seen["screen screener"] < 350 {
 		t.Errorf("%v", seen)
 	}
-	if _, err := Write(t.Context(), Config{Dir: t.TempDir(), Kinds: []string{"shout"}}); err == nil || !strings.HasPrefix(err.Error(), "greetings_kind: ") {
+	if _, err := Write(t.Context(), Config{Dir: t.TempDir(), Kinds: []string{"shout"}}); err == nil ||
+		!strings.HasPrefix(err.Error(), "greetings_kind: ") {
 		t.Errorf("a kind that is none: %v", err)
 	}
 }

@@ -46,15 +46,21 @@ type collection struct {
 // prompts are names of Asterisk's prompts that answer calls on their own.
 var prompts = []string{
 	"vm-intro", "vm-nobodyavail+vm-intro", "vm-nobodyavail", "vm-theperson+D+vm-isunavail+vm-intro", "vm-theperson+D+vm-isonphone+vm-intro", "vm-isunavail", "vm-isonphone",
-	"vm-theperson+D+vm-isunavail", "vm-extension+D+vm-isunavail", "ss-noservice", "ss-noservice+vm-goodbye", "pbx-invalid", "pbx-invalidpark", "cannot-complete-as-dialed",
-	"cannot-complete-as-dialed+check-number-dial-again", "check-number-dial-again", "all-circuits-busy-now", "all-circuits-busy-now+please-try-call-later",
-	"im-sorry+number-not-answering+please-try-call-later", "number-not-answering", "im-sorry+please-try-call-later", "the-number-u-dialed", "privacy-unident",
-	"privacy-prompt", "please-try-call-later", "vm-goodbye", "vm-login", "vm-password", "vm-dialout", "vm-mailboxfull", "vm-msginstruct", "vm-review", "vm-leavemsg", "vm-record-prepend",
-	"queue-callswaiting", "queue-holdtime", "queue-thankyou", "queue-youarenext", "queue-thereare", "followme/call-from", "followme/no-recording", "followme/pls-hold-while-try",
-	"followme/sorry", "followme/status", "pls-hold-process-tx", "pls-wait-connect-call", "transfer", "agent-user", "conf-getconfno", "conf-invalid", "dir-intro", "dir-instr",
-	"dir-welcome", "basic-pbx-ivr-main", "invalid", "pls-rcrd-name-at-tone", "screen-callee-options", "priv-callee-options", "priv-recordintro", "spy-calling", "the-party-you-are-calling",
-	"is-curntly-unavail", "you-dialed-wrong-number", "num-was-successfully", "ivr-welcome_to", "demo-congrats", "demo-thanks", "demo-instruct", "vm-tempgreeting", "vm-rec-name", "vm-rec-unv",
-	"if-you-know-your-party", "thnk-u-for-patience", "please-enter-your", "enter-phone-number10", "call-forwarding", "unavailable", "tt-allbusy",
+	"vm-theperson+D+vm-isunavail", "vm-extension+D+vm-isunavail", "ss-noservice", "ss-noservice+vm-goodbye", "pbx-invalid",
+	"pbx-invalidpark", "cannot-complete-as-dialed", "cannot-complete-as-dialed+check-number-dial-again",
+	"check-number-dial-again", "all-circuits-busy-now", "all-circuits-busy-now+please-try-call-later",
+	"im-sorry+number-not-answering+please-try-call-later", "number-not-answering", "im-sorry+please-try-call-later",
+	"the-number-u-dialed", "privacy-unident", "privacy-prompt", "please-try-call-later", "vm-goodbye", "vm-login",
+	"vm-password", "vm-dialout", "vm-mailboxfull", "vm-msginstruct", "vm-review", "vm-leavemsg", "vm-record-prepend",
+	"queue-callswaiting", "queue-holdtime", "queue-thankyou", "queue-youarenext", "queue-thereare", "followme/call-from",
+	"followme/no-recording", "followme/pls-hold-while-try",
+	"followme/sorry", "followme/status", "pls-hold-process-tx", "pls-wait-connect-call", "transfer", "agent-user",
+	"conf-getconfno", "conf-invalid", "dir-intro", "dir-instr", "dir-welcome", "basic-pbx-ivr-main", "invalid",
+	"pls-rcrd-name-at-tone", "screen-callee-options", "priv-callee-options", "priv-recordintro", "spy-calling",
+	"the-party-you-are-calling", "is-curntly-unavail", "you-dialed-wrong-number", "num-was-successfully", "ivr-welcome_to",
+	"demo-congrats", "demo-thanks", "demo-instruct", "vm-tempgreeting", "vm-rec-name", "vm-rec-unv",
+	"if-you-know-your-party", "thnk-u-for-patience", "please-enter-your", "enter-phone-number10", "call-forwarding",
+	"unavailable", "tt-allbusy",
 }
 
 // collections finds what is installed below root, limited to the given families if any.
@@ -71,7 +77,8 @@ func collections(root string, only []string) ([]*collection, error) {
 		{"es", "es-419", "Debian asterisk-prompt-es-co (Colombian Spanish, GPL)"},
 		{"fr", "fr", "Debian asterisk-prompt-fr-armelle (Armelle Desjardins, GPL)"},
 	} {
-		c := &collection{family: "asterisk", voice: "real-" + of.dir, lang: of.lang, licence: of.licence, machines: map[string]string{}, texts: map[string]string{}}
+		c := &collection{family: "asterisk", voice: "real-" + of.dir, lang: of.lang, licence: of.licence,
+			machines: map[string]string{}, texts: map[string]string{}}
 		if len(of.dir) == 2 {
 			c.voice = "real-" + of.dir + "_f_prompt"
 		}
@@ -86,7 +93,8 @@ func collections(root string, only []string) ([]*collection, error) {
 		find := func(to *[]string, patterns ...string) {
 			for _, pattern := range patterns {
 				// Armelle's and the Colombian prompts have the language below the folder of a kind.
-				for _, at := range []string{filepath.Join(dir, pattern), filepath.Join(asterisk, filepath.Dir(pattern), of.dir, filepath.Base(pattern))} {
+				for _, at := range []string{filepath.Join(dir, pattern),
+					filepath.Join(asterisk, filepath.Dir(pattern), of.dir, filepath.Base(pattern))} {
 					found, err := filepath.Glob(at)
 					if err == nil { // the patterns are ours and valid
 						*to = append(*to, found...)
@@ -95,7 +103,8 @@ func collections(root string, only []string) ([]*collection, error) {
 			}
 		}
 		find(&c.digits, "digits/[0-9].*")
-		find(&c.words, "phonetic/*.*", "letters/*.*", "digits/day-*", "digits/mon-*", "digits/1[0-9].*", "hello.*", "yes.*", "no.*", "yes-dear.*", "hello-world.*", "thank-you*.*")
+		find(&c.words, "phonetic/*.*", "letters/*.*", "digits/day-*", "digits/mon-*", "digits/1[0-9].*", "hello.*", "yes.*",
+			"no.*", "yes-dear.*", "hello-world.*", "thank-you*.*")
 		c.knowPrompts(asterisk, of.dir)
 		if len(c.machines) > 0 {
 			all = append(all, c)
@@ -128,7 +137,8 @@ func collections(root string, only []string) ([]*collection, error) {
 			}
 			voice := "real-" + of.family + "-" + lang
 			if people[voice] == nil {
-				people[voice] = &collection{family: of.family, voice: voice, lang: strings.ToLower(lang), licence: of.licence, texts: map[string]string{}}
+				people[voice] = &collection{family: of.family, voice: voice, lang: strings.ToLower(lang), licence: of.licence,
+					texts: map[string]string{}}
 			}
 			if of.family == "tuxpaint" {
 				people[voice].texts[path] = stampText(path, lang)
@@ -154,7 +164,8 @@ func collections(root string, only []string) ([]*collection, error) {
 	}
 	slices.SortFunc(all, func(a, b *collection) int { return strings.Compare(a.voice, b.voice) })
 	if len(all) == 0 {
-		return nil, fmt.Errorf("greetings_recorded: there is no recorded speech below %s: install or unpack asterisk-core-sounds-en-wav and tuxpaint-stamps-default (docs/amd.md)", root)
+		return nil, fmt.Errorf("greetings_recorded: there is no recorded speech below %s: install or unpack "+
+			"asterisk-core-sounds-en-wav and tuxpaint-stamps-default (docs/amd.md)", root)
 	}
 	return all, nil
 }
@@ -365,7 +376,8 @@ func hear(ctx context.Context, scratch, path string) ([]float64, error) {
 		}
 	}
 	out := filepath.Join(scratch, "heard.wav")
-	cmd := exec.CommandContext(ctx, "sox", "-D", path, "-b", "16", "-e", "signed-integer", "-c", "1", out) //nolint:gosec // files of our own and of the packages
+	cmd := exec.CommandContext(ctx, "sox", "-D", path, "-b", "16", "-e", "signed-integer", "-c", "1",
+		out) //nolint:gosec // files of our own and of the packages
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("greetings_recorded: sox: %w: %s: install sox and libsox-fmt-base", err, bytes.TrimSpace(msg))
 	}

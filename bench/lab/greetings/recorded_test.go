@@ -42,13 +42,20 @@ func TestRecordedFilesAreKnownByTheirTexts(t *testing.T) {
 	const stamps, fish, hogs = "tuxpaint/stamps/animals/", "games/fillets-ng/", "games/hedgewars/Data/Sounds/voices/"
 	root := unpacked(t, map[string]string{
 		"asterisk/sounds/en_US_f_Allison/vm-goodbye.wav": "", "asterisk/sounds/en_US_f_Allison/digits/4.wav": "", "asterisk/sounds/en_US_f_Allison/digits/day-0.wav": "",
-		"asterisk/sounds/en_US_f_Allison/letters/b.wav": "", "asterisk/sounds/en_US_f_Allison/demo-instruct.wav": "", "asterisk/sounds/digits/fr/day-6.gsm": "", "asterisk/sounds/fr/vm-goodbye.gsm": "",
-		stamps + "cat.txt": "A cat.\nfr.utf8=Un chat.\nru.utf8=Кошка (1).\n", stamps + "cat_desc.ogg": "", stamps + "cat_desc_fr.ogg": "", stamps + "cat_desc_ru.ogg": "", stamps + "cat_desc_el.ogg": "", stamps + "cat.ogg": "",
-		stamps + "h.txt": "An H.\nel.utf8=Το γράμμα h.\n", stamps + "h_desc_el.ogg": "",
-		fish + "script/cave/dialogs_cs.lua": "\ndialogId(\"a-m\", \"font_small\", \"What?\")\ndialogStr(\"Co \\\"to\\\" je?\")\n\n\ndialogId(\"b-v\", \"font_big\", \"It\")\ndialogStr(\"To je loď.\")\n" +
-			"dialogId(\"c-m\", \"font_small\", \"No\")\ndialogStr(\"Ne.\")\ndialogId(\"d-m\", \"font_small\", \"Aah\")\ndialogStr(\"Ááách!\")\ndialogId(\"e-p\", \"font_parrot\", \"R\")\ndialogStr(\"Problém\")\n" +
-			"dialogId(\"f-m\", \"font_small\", \"There are %1\")\ndialogStr(\"Je jich %1.\")\ndialogId(\"g-m\", \"font_small\", \"Silent\")\ndialogStr(\"Ticho.\")\n",
-		fish + "sound/cave/cs/a-m.ogg": "", fish + "sound/cave/cs/b-v.ogg": "", fish + "sound/cave/cs/c-m.ogg": "", fish + "sound/cave/cs/d-m.ogg": "", fish + "sound/cave/cs/e-p.ogg": "", fish + "sound/cave/cs/f-m.ogg": "",
+		"asterisk/sounds/en_US_f_Allison/letters/b.wav": "", "asterisk/sounds/en_US_f_Allison/demo-instruct.wav": "",
+		"asterisk/sounds/digits/fr/day-6.gsm": "", "asterisk/sounds/fr/vm-goodbye.gsm": "",
+		stamps + "cat.txt": "A cat.\nfr.utf8=Un chat.\nru.utf8=Кошка (1).\n", stamps + "cat_desc.ogg": "",
+		stamps + "cat_desc_fr.ogg": "", stamps + "cat_desc_ru.ogg": "", stamps + "cat_desc_el.ogg": "",
+		stamps + "cat.ogg": "",
+		stamps + "h.txt":   "An H.\nel.utf8=Το γράμμα h.\n", stamps + "h_desc_el.ogg": "",
+		fish + "script/cave/dialogs_cs.lua": "\ndialogId(\"a-m\", \"font_small\", \"What?\")\ndialogStr(\"Co \\\"to\\\" " +
+			"je?\")\n\n\ndialogId(\"b-v\", \"font_big\", \"It\")\ndialogStr(\"To je loď.\")\n" +
+			"dialogId(\"c-m\", \"font_small\", \"No\")\ndialogStr(\"Ne.\")\ndialogId(\"d-m\", \"font_small\", " +
+			"\"Aah\")\ndialogStr(\"Ááách!\")\ndialogId(\"e-p\", \"font_parrot\", \"R\")\ndialogStr(\"Problém\")\n" +
+			"dialogId(\"f-m\", \"font_small\", \"There are %1\")\ndialogStr(\"Je jich %1.\")\ndialogId(\"g-m\", " +
+			"\"font_small\", \"Silent\")\ndialogStr(\"Ticho.\")\n",
+		fish + "sound/cave/cs/a-m.ogg": "", fish + "sound/cave/cs/b-v.ogg": "", fish + "sound/cave/cs/c-m.ogg": "",
+		fish + "sound/cave/cs/d-m.ogg": "", fish + "sound/cave/cs/e-p.ogg": "", fish + "sound/cave/cs/f-m.ogg": "",
 		hogs + "Surfer/Hello.ogg": "", hogs + "Surfer/Ow1.ogg": "", hogs + "Robot/Hello.ogg": "",
 	})
 	all, err := collections(root, nil)
@@ -65,8 +72,10 @@ func TestRecordedFilesAreKnownByTheirTexts(t *testing.T) {
 	}
 	want := map[string]string{
 		"real-en_US_f_Allison vm-goodbye.wav": "en: Goodbye.", "real-en_US_f_Allison 4.wav": "en: 4", "real-en_US_f_Allison day-0.wav": "en: Sunday", "real-en_US_f_Allison b.wav": "en: B",
-		"real-fr_f_prompt day-6.gsm": "fr: samedi", "real-tuxpaint-en cat_desc.ogg": "en: A cat.", "real-tuxpaint-fr cat_desc_fr.ogg": "fr: Un chat.",
-		"real-fillets-cs-small a-m.ogg": "cs: Co \"to\" je?", "real-fillets-cs-small c-m.ogg": "cs: Ne.", "real-fillets-cs-big b-v.ogg": "cs: To je loď.",
+		"real-fr_f_prompt day-6.gsm": "fr: samedi", "real-tuxpaint-en cat_desc.ogg": "en: A cat.",
+		"real-tuxpaint-fr cat_desc_fr.ogg": "fr: Un chat.",
+		"real-fillets-cs-small a-m.ogg":    "cs: Co \"to\" je?", "real-fillets-cs-small c-m.ogg": "cs: Ne.",
+		"real-fillets-cs-big b-v.ogg": "cs: To je loď.",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
@@ -93,7 +102,8 @@ func TestLinesOfADialogueFollowEachOther(t *testing.T) {
 			seen[kind+" "+strings.Join(paths, "+")] = true
 		}
 	}
-	want := []string{"again c++c", "again e++e", "short c", "short e", "talk a", "talk a+b", "talk a+b+c", "talk b", "talk b+c", "talk c", "talk d", "talk d+e", "talk e"}
+	want := []string{"again c++c", "again e++e", "short c", "short e", "talk a", "talk a+b", "talk a+b+c", "talk b",
+		"talk b+c", "talk c", "talk d", "talk d+e", "talk e"}
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -104,7 +114,8 @@ func TestATextThatAFileCannotSayIsNotItsText(t *testing.T) {
 		text    string
 		seconds float64
 		said    bool
-	}{{"A horse.", 0.8, true}, {"The only piece that can jump over others. It moves two forwards.", 0.8, false}, {"Yes.", 6, false}, {"4", 0.5, true}, {"", 1, false}} {
+	}{{"A horse.", 0.8, true}, {"The only piece that can jump over others. It moves two forwards.", 0.8, false}, {"Yes.",
+		6, false}, {"4", 0.5, true}, {"", 1, false}} {
 		if isSaid(f.text, f.seconds) != f.said {
 			t.Errorf("%q in %v s", f.text, f.seconds)
 		}
@@ -115,14 +126,16 @@ func TestRecordingsOfRealSpeechHaveSounds(t *testing.T) {
 	if _, err := exec.LookPath("espeak-ng"); err != nil {
 		t.Skip("espeak-ng is not installed")
 	}
-	root := unpacked(t, map[string]string{"asterisk/sounds/en_US_f_Allison/vm-goodbye.wav": "", "asterisk/sounds/en_US_f_Allison/digits/4.wav": ""})
+	root := unpacked(t, map[string]string{"asterisk/sounds/en_US_f_Allison/vm-goodbye.wav": "",
+		"asterisk/sounds/en_US_f_Allison/digits/4.wav": ""})
 	dir := t.TempDir()
 	done, err := WriteRecorded(t.Context(), Recorded{Dir: dir, Root: root, Seed: 1, Count: 12})
 	if err != nil || done.Recordings < 7 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "labels.csv"))
-	if err != nil || !strings.Contains(string(b), "prompt [en]: Goodbye.") || !strings.Contains(string(b), "gudbai") || !strings.Contains(string(b), "digits [en]: 4") {
+	if err != nil || !strings.Contains(string(b), "prompt [en]: Goodbye.") || !strings.Contains(string(b), "gudbai") ||
+		!strings.Contains(string(b), "digits [en]: 4") {
 		t.Errorf("%s, %v", b, err)
 	}
 }
@@ -136,13 +149,15 @@ func TestTheSameSeedGivesTheSameRecordings(t *testing.T) {
 	const stamp = "tuxpaint/stamps/animals/cat"
 	root := unpacked(t, map[string]string{stamp + ".txt": "A cat.\n", stamp + ".wav": ""})
 	path := filepath.Join(root, "usr/share", stamp)
-	if out, err := exec.CommandContext(t.Context(), "sox", path+".wav", "-r", "44100", "-c", "2", path+"_desc.ogg").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "sox", path+".wav", "-r", "44100", "-c", "2",
+		path+"_desc.ogg").CombinedOutput(); err != nil {
 		t.Skipf("sox writes no ogg: %s", out)
 	}
 	var files [2][]byte
 	for i := range files {
 		dir := t.TempDir()
-		if done, err := WriteRecorded(t.Context(), Recorded{Dir: dir, Root: root, Seed: 1, Count: 1}); err != nil || done.Recordings != 1 {
+		if done, err := WriteRecorded(t.Context(), Recorded{Dir: dir, Root: root, Seed: 1, Count: 1}); err != nil ||
+			done.Recordings != 1 {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		var err error

@@ -39,7 +39,8 @@ func (c *collection) knowPrompts(asterisk, voice string) {
 	for _, paths := range [][]string{sortedValues(c.machines), c.digits, c.words} {
 		for _, path := range paths {
 			below, _ := filepath.Rel(asterisk, path) // it is below
-			parts := slices.DeleteFunc(strings.Split(filepath.ToSlash(below), "/"), func(part string) bool { return part == voice })
+			parts := slices.DeleteFunc(strings.Split(filepath.ToSlash(below), "/"),
+				func(part string) bool { return part == voice })
 			name := strings.TrimSuffix(strings.Join(parts, "/"), filepath.Ext(path))
 			number, isDigit := strings.CutPrefix(name, "digits/")
 			letter, isLetter := strings.CutPrefix(name, "letters/")
@@ -96,7 +97,8 @@ func stampText(path, lang string) string {
 		return ""
 	}
 	// A foreign letter is not read like a word.
-	if slices.Contains(ownScript, lang) && strings.ContainsFunc(text, func(r rune) bool { return r < unicode.MaxASCII && unicode.IsLetter(r) }) {
+	if slices.Contains(ownScript, lang) &&
+		strings.ContainsFunc(text, func(r rune) bool { return r < unicode.MaxASCII && unicode.IsLetter(r) }) {
 		return ""
 	}
 	return text
@@ -136,7 +138,8 @@ func dialogues(root string) ([]*collection, error) {
 				name := fmt.Sprintf("real-fillets-%s-%s", lang, speaker)
 				c := voices[name]
 				if c == nil {
-					c = &collection{family: "fillets", voice: name, lang: lang, licence: "Debian fillets-ng-data-" + lang + " (ALTAR interactive, GPL-2)", texts: map[string]string{}, share: 1}
+					c = &collection{family: "fillets", voice: name, lang: lang,
+						licence: "Debian fillets-ng-data-" + lang + " (ALTAR interactive, GPL-2)", texts: map[string]string{}, share: 1}
 					if speaker == "small" || speaker == "big" {
 						c.share = 5 // they say hundreds of lines
 					}
@@ -190,7 +193,8 @@ func hedgehogs(root string) []*collection {
 		if slices.Contains([]string{"Robot", "Singer"}, entry.Name()) {
 			continue
 		}
-		c := &collection{family: "hedgewars", voice: "real-hedgewars-" + entry.Name(), licence: "Debian hedgewars-data (Andrey Korotaev and others, GFDL-1.3)", texts: map[string]string{}}
+		c := &collection{family: "hedgewars", voice: "real-hedgewars-" + entry.Name(),
+			licence: "Debian hedgewars-data (Andrey Korotaev and others, GFDL-1.3)", texts: map[string]string{}}
 		phrases, err := os.ReadDir(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			continue // not a folder

@@ -26,7 +26,8 @@ var ipa = func() map[rune]string {
 	all := map[rune]string{}
 	for letters, symbols := range map[string]string{
 		"i": "iɪᵻɨ", "e": "eɛε", "a": "aæɑʌᴀ", "o": "oɔɒɤ", "u": "uʊ", "@": "əɐɜɘɯɞ", "@r": "ɚɝ", "y": "yʏʉɥ", "2": "øœɵɶ",
-		"p": "pɸ", "b": "bβɓ", "t": "tʈ", "d": "dɖɗ", "tj": "c", "dj": "ɟ", "k": "kq", "g": "gɡɠɢɣ", "f": "f", "v": "vʋ", "s": "s", "z": "z", "S": "ʃɕʂ", "Z": "ʒʑʐ", "T": "θ", "D": "ð",
+		"p": "pɸ", "b": "bβɓ", "t": "tʈ", "d": "dɖɗ", "tj": "c", "dj": "ɟ", "k": "kq", "g": "gɡɠɢɣ", "f": "f", "v": "vʋ",
+		"s": "s", "z": "z", "S": "ʃɕʂ", "Z": "ʒʑʐ", "T": "θ", "D": "ð",
 		"x": "xhçɦħχɧʜ", "m": "mɱ", "n": "nɳ", "N": "ŋɴ", "J": "ɲ", "l": "lɫɭɬɮʟʎ", "r": "rɹɾʁʀɻɽɺ", "j": "jʝ", "w": "wʍɰ",
 		"ts": "ʦ", "tS": "ʧʨ", "dz": "ʣ", "dZ": "ʤʥ",
 	} {
@@ -57,7 +58,8 @@ func letters(transcription string, dropped map[rune]int) string {
 					b = append(b, letter)
 				}
 			}
-		case unicode.IsSpace(symbol), unicode.Is(unicode.Mn, symbol), unicode.Is(unicode.Cf, symbol), strings.ContainsRune(mute, symbol):
+		case unicode.IsSpace(symbol), unicode.Is(unicode.Mn, symbol), unicode.Is(unicode.Cf,
+			symbol), strings.ContainsRune(mute, symbol):
 		default:
 			dropped[symbol]++
 		}
@@ -86,7 +88,8 @@ func words(detail, voice string) (reader string, parts []string) {
 		reader = "en-gb"
 	}
 	for part := range strings.SplitSeq(m[2], "|") {
-		if part = strings.Join(strings.Fields(part), " "); strings.ContainsFunc(part, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		if part = strings.Join(strings.Fields(part), " "); strings.ContainsFunc(part,
+			func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			parts = append(parts, part)
 		}
 	}
@@ -135,13 +138,15 @@ func transcribe(ctx context.Context, details, voices []string) (transcripts, err
 // empty one for an empty line: where these do not split the output into as many parts as there are
 // texts, it is run again for half of them.
 func readOut(ctx context.Context, reader string, texts []string) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "espeak-ng", "-q", "--ipa", "-v", reader) //nolint:gosec // a name of the form that spoken allows
+	cmd := exec.CommandContext(ctx, "espeak-ng", "-q", "--ipa", "-v",
+		reader) //nolint:gosec // a name of the form that spoken allows
 	cmd.Stdin = strings.NewReader(strings.Join(texts, "\n\n") + "\n")
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("greetings_sounds: espeak-ng -v %s: %w: %s: install espeak-ng", reader, err, bytes.TrimSpace(complaint.Bytes()))
+		return nil, fmt.Errorf("greetings_sounds: espeak-ng -v %s: %w: %s: install espeak-ng", reader, err,
+			bytes.TrimSpace(complaint.Bytes()))
 	}
 	if len(texts) == 1 {
 		return []string{string(out)}, nil

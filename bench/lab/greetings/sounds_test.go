@@ -35,7 +35,8 @@ func TestEverySoundHasALetterAndEveryLetterASound(t *testing.T) {
 func TestTranscriptionsBecomeLetters(t *testing.T) {
 	for transcription, want := range map[string]string{
 		"həlˈəʊ": "x@l@u", "ðɪs ɪz dʒˈɒn": "DisizdZon", "θˈæŋk juː": "TaNkju", "ɡˈuːtən tˈɑːk": "gut@ntak", "ʃˈøːn fyːɾ": "S2nfyr",
-		"mˈɛsɪdʒ (en)plˈiːz(de)\n ˈaʊə": "mesidZplizau@", "bɔ̃ʒˈuʁ": "boZur", "piŋɡwˈino aˈɲo": "piNgwinoaJo", "kˈattʃa ne": "katSane",
+		"mˈɛsɪdʒ (en)plˈiːz(de)\n ˈaʊə": "mesidZplizau@", "bɔ̃ʒˈuʁ": "boZur", "piŋɡwˈino aˈɲo": "piNgwinoaJo",
+		"kˈattʃa ne": "katSane",
 		"tɕ t͡s ʔ ɚ": "tSts@r", "": "",
 	} {
 		dropped := map[rune]int{}
@@ -51,7 +52,8 @@ func TestTranscriptionsBecomeLetters(t *testing.T) {
 
 func TestWordsAreWhatDetailSays(t *testing.T) {
 	for _, f := range []struct{ detail, voice, reader, parts string }{
-		{"box [en]: You've reached John: hello. | Leave a message.", "flite-slt-1.00", "en-us", "You've reached John: hello.;Leave a message."},
+		{"box [en]: You've reached John: hello. | Leave a message.", "flite-slt-1.00", "en-us",
+			"You've reached John: hello.;Leave a message."},
 		{"again [de]: Hallo? || Hallo?", "espeak-de+Andy-196-27", "de", "Hallo?;Hallo?"},
 		{"short [en]: Hello?", "espeak-en-gb-scotland+f2-150-20", "en-gb-scotland", "Hello?"},
 		{"short [en]: Hello?", "pico-en-GB-1.10-40", "en-gb", "Hello?"},
@@ -102,9 +104,13 @@ func TestTheColumnIsAddedAndRenewedAndAllElseStays(t *testing.T) {
 	if _, err := exec.LookPath("espeak-ng"); err != nil {
 		t.Skip("espeak-ng is not installed")
 	}
-	dir := folder(t, "file,label,detail,voice\r\na.wav,human,\"short [de]: Ja, \"\"hallo\"\"?\",v\r\n\nb.wav,\"human\",model carrier,v\nc.wav,machine,box [en]: Leave a message.,v\nd.wav,human,again [it]: Pronto? || Pronto?,v",
+	dir := folder(t, "file,label,detail,voice\r\na.wav,human,\"short [de]: Ja, "+
+		"\"\"hallo\"\"?\",v\r\n\nb.wav,\"human\",model carrier,v\nc.wav,machine,box [en]: Leave a "+
+		"message.,v\nd.wav,human,again [it]: Pronto? || Pronto?,v",
 		[]string{"a.wav", "b.wav", "d.wav"}, []string{"c.wav"})
-	want := "file,label,detail,voice,sounds\r\na.wav,human,\"short [de]: Ja, \"\"hallo\"\"?\",v,jaxalo\r\n\nb.wav,\"human\",model carrier,v,\nc.wav,machine,box [en]: Leave a message.,v,\nd.wav,human,again [it]: Pronto? || Pronto?,v,prontopronto"
+	want := "file,label,detail,voice,sounds\r\na.wav,human,\"short [de]: Ja, " +
+		"\"\"hallo\"\"?\",v,jaxalo\r\n\nb.wav,\"human\",model carrier,v,\nc.wav,machine,box [en]: Leave a " +
+		"message.,v,\nd.wav,human,again [it]: Pronto? || Pronto?,v,prontopronto"
 	for range 2 { // the second time it is renewed
 		done, err := Sounds(t.Context(), dir)
 		if err != nil || done.Recordings != 4 || done.Known != 2 || done.Cut != 1 || len(done.Dropped) != 0 {
@@ -150,7 +156,8 @@ func TestEveryLanguagesTalkHasSounds(t *testing.T) {
 	}
 	var details, voices []string
 	for _, lang := range seen().languages("talk") {
-		details, voices = append(details, "talk ["+lang+"]: "+strings.ReplaceAll(seen()[lang]["talk"][0], "{", "")), append(voices, "")
+		details, voices = append(details, "talk ["+lang+"]: "+strings.ReplaceAll(seen()[lang]["talk"][0], "{",
+			"")), append(voices, "")
 	}
 	said, err := transcribe(t.Context(), details, voices)
 	if err != nil || len(said.dropped) > 0 {

@@ -24,24 +24,30 @@ type speaker struct {
 
 // dialects are espeak-ng's dialects of each language.
 var dialects = map[string][]string{
-	"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029", "en-us", "en-gb", "en-us"}, "de": {"de", "de", "de"}, "es": {"es", "es-419", "es"},
-	"fr": {"fr-fr", "fr-be", "fr-fr"}, "it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"}, "sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"},
+	"en": {"en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us-nyc", "en-029", "en-us", "en-gb",
+		"en-us"}, "de": {"de", "de", "de"}, "es": {"es", "es-419", "es"},
+	"fr": {"fr-fr", "fr-be", "fr-fr"}, "it": {"it"}, "pt": {"pt", "pt-br"}, "nl": {"nl"}, "pl": {"pl"}, "cs": {"cs"},
+	"sv": {"sv"}, "fi": {"fi"}, "ru": {"ru"},
 	"tr": {"tr"}, "hi": {"hi"}, "da": {"da"}, "ro": {"ro"}, "hu": {"hu"}, "ca": {"ca"},
 	"nb": {"nb"}, "sk": {"sk"}, "el": {"el"}, "hr": {"hr"},
 }
 
 var (
 	// variants are the espeak-ng voices used for training; others are not.
-	variants = []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f5", "Alex", "Annie", "belinda", "Diogo", "Gene", "Henrique",
-		"Jacky", "john", "linda", "Lee", "marcelo", "Marco", "Michael", "miguel", "michel", "pablo", "rob", "aunty", "zac", "Denis", "klatt", "klatt2", "klatt4",
-		"adam", "antonio", "caleb", "david", "edward", "grandpa", "gustave", "iven", "kaukovalta", "max", "paul", "pedro", "quincy", "robert", "sandro",
-		"shelby", "victor", "croak", "Mario", "Alicia", "Andy", "norbert",
-		"AnxiousAndy", "Nguyen", "Storm", "Tweaky", "announcer", "edward2", "RicishayMax", "RicishayMax2", "RicishayMax3", "Gene2"}
-	others = []string{"m8", "f4", "Hugo", "Andrea", "steph", "ed", "klatt3", "benjamin", "travis", "anika", "boris", "grandma", "iven3", "Mike"}
+	variants = []string{"m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f5", "Alex", "Annie", "belinda",
+		"Diogo", "Gene", "Henrique", "Jacky", "john", "linda", "Lee", "marcelo", "Marco", "Michael", "miguel", "michel",
+		"pablo", "rob", "aunty", "zac", "Denis", "klatt", "klatt2", "klatt4",
+		"adam", "antonio", "caleb", "david", "edward", "grandpa", "gustave", "iven", "kaukovalta", "max", "paul", "pedro",
+		"quincy", "robert", "sandro", "shelby", "victor", "croak", "Mario", "Alicia", "Andy", "norbert",
+		"AnxiousAndy", "Nguyen", "Storm", "Tweaky", "announcer", "edward2", "RicishayMax", "RicishayMax2", "RicishayMax3",
+		"Gene2"}
+	others = []string{"m8", "f4", "Hugo", "Andrea", "steph", "ed", "klatt3", "benjamin", "travis", "anika", "boris",
+		"grandma", "iven3", "Mike"}
 )
 
 // picoVoices are the voices of SVOX Pico, one of each.
-var picoVoices = map[string][]string{"en": {"en-US", "en-GB"}, "de": {"de-DE"}, "es": {"es-ES"}, "fr": {"fr-FR"}, "it": {"it-IT"}}
+var picoVoices = map[string][]string{"en": {"en-US", "en-GB"}, "de": {"de-DE"}, "es": {"es-ES"}, "fr": {"fr-FR"},
+	"it": {"it-IT"}}
 
 // engines are the synthesisers; a recording is made with pico only when it is named, because Debian
 // has it in its section non-free.
@@ -75,7 +81,8 @@ func speakersOf(engines []string, apart bool) ([]speaker, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("greetings_engine: %s: none of their voices is left out of training", strings.Join(engines, ", "))
+		return nil, fmt.Errorf("greetings_engine: %s: none of their voices is left out of training",
+			strings.Join(engines, ", "))
 	}
 	return all, nil
 }
@@ -128,7 +135,8 @@ func speakers(apart bool) []speaker {
 }
 
 // latin2 contains the letters that Czech needs beyond Latin-1.
-var latin2 = map[rune]byte{'č': 0xE8, 'ď': 0xEF, 'ě': 0xEC, 'ň': 0xF2, 'ř': 0xF8, 'š': 0xB9, 'ť': 0xBB, 'ů': 0xF9, 'ž': 0xBE, 'Č': 0xC8, 'Ř': 0xD8, 'Š': 0xA9, 'Ž': 0xAE}
+var latin2 = map[rune]byte{'č': 0xE8, 'ď': 0xEF, 'ě': 0xEC, 'ň': 0xF2, 'ř': 0xF8, 'š': 0xB9, 'ť': 0xBB, 'ů': 0xF9,
+	'ž': 0xBE, 'Č': 0xC8, 'Ř': 0xD8, 'Š': 0xA9, 'Ž': 0xAE}
 
 func (s speaker) encode(text string) []byte {
 	if s.charset == "" {
@@ -156,16 +164,22 @@ func (s speaker) say(ctx context.Context, dir, text string, speed float64, pitch
 	var cmd *exec.Cmd
 	switch s.engine {
 	case espeak:
-		cmd = exec.CommandContext(ctx, "espeak-ng", "-v", s.name, "-s", strconv.Itoa(int(170*speed)), "-p", strconv.Itoa(pitch), "-w", out, "-f", in) //nolint:gosec // names of our own
+		cmd = exec.CommandContext(ctx, "espeak-ng", "-v", s.name, "-s", strconv.Itoa(int(170*speed)), "-p",
+			strconv.Itoa(pitch), "-w", out, "-f", in) //nolint:gosec // names of our own
 	case flite:
-		cmd = exec.CommandContext(ctx, "flite", "-voice", s.name, "--setf", fmt.Sprintf("duration_stretch=%.2f", 1/speed), "-f", in, "-o", out) //nolint:gosec // names of our own
+		cmd = exec.CommandContext(ctx, "flite", "-voice", s.name, "--setf", fmt.Sprintf("duration_stretch=%.2f", 1/speed),
+			"-f", in, "-o", out) //nolint:gosec // names of our own
 	case pico:
-		cmd = exec.CommandContext(ctx, "pico2wave", "-l", s.name, "-w", out, picoText(text, speed, pitch)) //nolint:gosec // names of our own
+		cmd = exec.CommandContext(ctx, "pico2wave", "-l", s.name, "-w", out,
+			picoText(text, speed, pitch)) //nolint:gosec // names of our own
 	default:
-		cmd = exec.CommandContext(ctx, "text2wave", "-eval", fmt.Sprintf("(begin (voice_%s) (Parameter.set 'Duration_Stretch %.2f))", s.name, 1/speed), in, "-o", out) //nolint:gosec // names of our own
+		cmd = exec.CommandContext(ctx, "text2wave", "-eval",
+			fmt.Sprintf("(begin (voice_%s) (Parameter.set 'Duration_Stretch %.2f))", s.name, 1/speed), in, "-o",
+			out) //nolint:gosec // names of our own
 	}
 	if msg, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("greetings_say: %s: %w: %s: install espeak-ng, flite, festival, and for pico libttspico-utils", s.engine, err, bytes.TrimSpace(msg))
+		return nil, fmt.Errorf("greetings_say: %s: %w: %s: install espeak-ng, flite, festival, and for pico libttspico-utils",
+			s.engine, err, bytes.TrimSpace(msg))
 	}
 	b, err := os.ReadFile(out) //nolint:gosec // in our own folder
 	if err != nil {
@@ -176,7 +190,8 @@ func (s speaker) say(ctx context.Context, dir, text string, speed float64, pitch
 
 // picoText adds markup to a text: speed 1 is 100 %, and so is a pitch of 50.
 func picoText(text string, speed float64, pitch int) string {
-	return fmt.Sprintf(`<pitch level="%d"><speed level="%d">%s</speed></pitch>`, 75+pitch/2, int(100*speed), strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text))
+	return fmt.Sprintf(`<pitch level="%d"><speed level="%d">%s</speed></pitch>`, 75+pitch/2, int(100*speed),
+		strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(text))
 }
 
 // decode returns the 16-bit mono samples of b at 8 kHz, trimmed.

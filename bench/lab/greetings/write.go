@@ -25,8 +25,10 @@ var shares = []struct {
 	kind, label   string
 	parts, weight float64
 }{
-	{"short", "human", 14, 3.3}, {"again", "human", 4, 1.5}, {"firm", "human", 12, 1.8}, {"long", "human", 10, 0.8}, {"talk", "human", 9, 1.1},
-	{"brief", "machine", 17, 1.6}, {"box", "machine", 20, 2.5}, {"carrier", "machine", 10, 2.2}, {"screen", "screener", 4, 1},
+	{"short", "human", 14, 3.3}, {"again", "human", 4, 1.5}, {"firm", "human", 12, 1.8}, {"long", "human", 10,
+		0.8}, {"talk", "human", 9, 1.1},
+	{"brief", "machine", 17, 1.6}, {"box", "machine", 20, 2.5}, {"carrier", "machine", 10, 2.2},
+	{"screen", "screener", 4, 1},
 }
 
 // Config of Write.
@@ -55,7 +57,8 @@ func Write(ctx context.Context, cfg Config) (Written, error) {
 	var done Written
 	for _, kind := range cfg.Kinds {
 		if weight(kind) == "" {
-			return done, fmt.Errorf("greetings_kind: %s is none: name short, again, firm, long, talk, brief, box, carrier or screen", kind)
+			return done, fmt.Errorf("greetings_kind: %s is none: name short, again, firm, long, talk, brief, box, carrier or "+
+				"screen", kind)
 		}
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o750); err != nil {
@@ -147,7 +150,8 @@ func one(ctx context.Context, cfg Config, n int, voices []speaker, said rules) (
 	}
 	speed, pitch := 0.85+0.4*r.Float64(), 20+r.IntN(60)
 	name := fmt.Sprintf("%s_%05d.wav", label, n)
-	row = []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0", s.label(speed, pitch), weight(kind)}
+	row = []string{name, label, fmt.Sprintf("%s [%s]: %s", p.kind, p.lang, p.text), "synthetic", "0",
+		s.label(speed, pitch), weight(kind)}
 	if _, err := os.Stat(filepath.Join(cfg.Dir, name)); err == nil {
 		return row, nil, nil // from an interrupted run
 	}
@@ -225,7 +229,8 @@ type phrase struct {
 }
 
 // record plays the parts on the line of an answered call.
-func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, speed float64, pitch int) ([]int16, error) {
+func record(ctx context.Context, r *rand.Rand, dir string, s speaker, p phrase, speed float64, pitch int) ([]int16,
+	error) {
 	quiet := func(x []float64, ms float64) []float64 { return append(x, make([]float64, int(ms*8))...) }
 	onset := 1500 * r.Float64()
 	if r.IntN(6) == 0 {

@@ -181,7 +181,8 @@ func (f *finder) add(n ast.Node, text, what string) {
 	if f.seen[what]++; f.seen[what] > 1 {
 		what += fmt.Sprintf(" (#%d)", f.seen[what])
 	}
-	f.out = append(f.out, &mutant{Package: f.pkg.path, File: f.file.path, Line: f.file.fset.Position(n.Pos()).Line, What: what, text: changed})
+	f.out = append(f.out, &mutant{Package: f.pkg.path, File: f.file.path, Line: f.file.fset.Position(n.Pos()).Line,
+		What: what, text: changed})
 }
 
 func textMutants(pkg *pack) []*mutant {

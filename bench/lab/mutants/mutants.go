@@ -86,7 +86,8 @@ func Run(out, progress io.Writer, cfg Config) error {
 }
 
 // mutate makes the mutants of one package and runs them.
-func mutate(root, scratch string, parallel int, p *pack, match string, same map[string]string, progress io.Writer) ([]*mutant, error) {
+func mutate(root, scratch string, parallel int, p *pack, match string, same map[string]string,
+	progress io.Writer) ([]*mutant, error) {
 	ms := textMutants(p)
 	if len(ms) == 0 && !hasTable(p) {
 		return nil, nil

@@ -41,10 +41,12 @@ func TestEveryLimitAndComparisonIsChanged(t *testing.T) {
 
 func TestInHTTPOnlyWhatIsNamedALimitIsChanged(t *testing.T) {
 	var got []string
-	for _, m := range textMutants(parsed(t, "http", "package a\nconst bodyCap, maxKeys, interval = 1, 2, 3\nfunc f() bool { return 1 < 2 }")) {
+	for _, m := range textMutants(parsed(t, "http",
+		"package a\nconst bodyCap, maxKeys, interval = 1, 2, 3\nfunc f() bool { return 1 < 2 }")) {
 		got = append(got, m.What)
 	}
-	if !slices.Equal(got, []string{"bodyCap = 1: one more", "bodyCap = 1: one less", "maxKeys = 2: one more", "maxKeys = 2: one less"}) {
+	if !slices.Equal(got, []string{"bodyCap = 1: one more", "bodyCap = 1: one less", "maxKeys = 2: one more",
+		"maxKeys = 2: one less"}) {
 		t.Fatal(got)
 	}
 }
@@ -63,7 +65,8 @@ var codes = tabulate(1, map[int]entry{401: {rowAuth, "no", nil}, 486: {rowBusy, 
 	}
 	want := []string{
 		"rowBusy: Outcome: engine.OutcomeBusy → engine.OutcomeNoAnswer", "rowBusy: Consumes: true → false", "rowBusy: Retry: RetryYes → RetryNo",
-		"rowAuth: Outcome: engine.OutcomeTrunkError → engine.OutcomeBusy", "rowAuth: Retry: RetryNo → RetryYes", "rowAuth: Consumes: false → true",
+		"rowAuth: Outcome: engine.OutcomeTrunkError → engine.OutcomeBusy", "rowAuth: Retry: RetryNo → RetryYes",
+		"rowAuth: Consumes: false → true",
 		"401: rowAuth → rowBusy", "486: rowBusy → rowNoAnswer", "486: without its adjustment",
 	}
 	if !slices.Equal(got, want) {
@@ -85,7 +88,8 @@ func TestRowsAreMarkedWithTheLineOfTheirOutermostCall(t *testing.T) {
 func TestTheShareIsOfWhatCouldBeKilled(t *testing.T) {
 	same := map[string]string{"a.go: alike": "why", "a.go: gone": "why", "a.go: seen": "why"}
 	r := &report{same: same}
-	fates := map[string]string{"alike": survived, "seen": killed, "broken": notBuilt, "told": killed, "pictured": byPicture, "missed": survived}
+	fates := map[string]string{"alike": survived, "seen": killed, "broken": notBuilt, "told": killed,
+		"pictured": byPicture, "missed": survived}
 	for what, fate := range fates {
 		r.add("a", []*mutant{{File: "a.go", What: what, Fate: fate}})
 	}
@@ -136,7 +140,8 @@ func TestMutantsOfAPackageAreJudgedByItsTests(t *testing.T) {
 	}
 	put("go.mod", "module m\n\ngo 1.26\n")
 	put("engine/a/a.go", "package a\n\nconst limit = 3\n\nconst loose = 7\n\nfunc Over(n int) bool { return n > limit }\n")
-	put("engine/a/a_test.go", "package a\n\nimport \"testing\"\n\nfunc TestOver(t *testing.T) {\n\tif Over(3) || !Over(4) {\n\t\tt.Fatal()\n\t}\n}\n")
+	put("engine/a/a_test.go", "package a\n\nimport \"testing\"\n\nfunc TestOver(t *testing.T) {\n\tif Over(3) || "+
+		"!Over(4) {\n\t\tt.Fatal()\n\t}\n}\n")
 	p, err := load(root, "engine/a")
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,8 @@ func (r *report) verdict(everything bool) error {
 		return errors.New("equivalent.txt is wrong:\n  " + strings.Join(r.wrong, "\n  "))
 	}
 	if got := r.total.percent(r.total.behaviour); got < need {
-		return fmt.Errorf("%.1f %% were killed by behaviour, %d %% are needed: write the test that tells a survivor apart, or list it in equivalent.txt with the reason", got, need)
+		return fmt.Errorf("%.1f %% were killed by behaviour, %d %% are needed: write the test that tells a survivor "+
+			"apart, or list it in equivalent.txt with the reason", got, need)
 	}
 	return nil
 }

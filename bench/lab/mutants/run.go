@@ -56,7 +56,8 @@ func build(root, dir string, o overlay, pkg, bin string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", path, "-ldflags=-s -w", "-o", bin, "./"+pkg) //nolint:gosec // the tool runs go on packages of this tree
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", path, "-ldflags=-s -w", "-o", bin,
+		"./"+pkg) //nolint:gosec // the tool runs go on packages of this tree
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", pkg, err, out)

@@ -110,8 +110,9 @@ func ours(ctx context.Context, cfg Config, out *notes) error {
 	}
 	defer db.Close()
 	log := zerolog.New(os.Stderr).With().Timestamp().Str("node", cfg.Name).Logger()
-	n, err := cluster.Start(ctx, cluster.Config{Membership: cfg.Membership, Name: cfg.Name, Listen: cfg.Listen, Advertise: cfg.Advertise,
-		Terms: cfg.Terms, Log: log}, db, clock{})
+	n, err := cluster.Start(ctx, cluster.Config{Membership: cfg.Membership, Name: cfg.Name, Listen: cfg.Listen,
+		Advertise: cfg.Advertise,
+		Terms:     cfg.Terms, Log: log}, db, clock{})
 	if err != nil {
 		return err
 	}

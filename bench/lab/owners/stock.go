@@ -49,8 +49,8 @@ func stock(ctx context.Context, cfg Config, out *notes) error {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}))
 	kind := cluster.NewKind("campaign", actor.PropsFromProducer(func() actor.Actor { return &activation{by: fmt.Sprintf("%s.%d", cfg.Name, os.Getpid()), out: out} }))
-	c := cluster.New(system, cluster.Configure("dialler", automanaged.NewWithConfig(time.Second, at+1, members...), disthash.New(),
-		remote.Configure(host, at), cluster.WithKinds(kind), cluster.WithRequestTimeout(time.Second)))
+	c := cluster.New(system, cluster.Configure("dialler", automanaged.NewWithConfig(time.Second, at+1, members...),
+		disthash.New(), remote.Configure(host, at), cluster.WithKinds(kind), cluster.WithRequestTimeout(time.Second)))
 	c.StartMember()
 	var wg sync.WaitGroup
 	for i := range cfg.Identities {

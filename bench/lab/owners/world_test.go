@@ -66,7 +66,8 @@ func throughWay(t *testing.T, url string) (string, *site.Way) {
 	network, address := pgNetwork(c.Host, c.Port)
 	w := lay(t, func() (net.Conn, error) { return net.DialTimeout(network, address, 5*time.Second) })
 	host, port, _ := net.SplitHostPort(w.Address)
-	kv := fmt.Sprintf("host=%s port=%s user=%s dbname=%s search_path=%s sslmode=disable", host, port, c.User, c.Database, c.RuntimeParams["search_path"])
+	kv := fmt.Sprintf("host=%s port=%s user=%s dbname=%s search_path=%s sslmode=disable", host, port, c.User, c.Database,
+		c.RuntimeParams["search_path"])
 	if c.Password != "" {
 		kv += " password=" + c.Password
 	}
@@ -225,7 +226,8 @@ func (s *place) lives(name string) int {
 func (s *place) gone(name string) int {
 	s.t.Helper()
 	await(s.t, time.Minute, "the lease of "+name+" is over", func() bool {
-		return s.count("SELECT count(*) FROM nodes WHERE name = $1 AND left_at IS NULL AND expires_at > clock_timestamp()", name) == 0
+		return s.count("SELECT count(*) FROM nodes WHERE name = $1 AND left_at IS NULL AND expires_at > clock_timestamp()",
+			name) == 0
 	})
 	return s.lives(name)
 }

@@ -41,7 +41,8 @@ func plan(k *kase, fresh uint64) (simulate.Plan, error) {
 }
 
 // measure plays cases; tell reports progress.
-func measure(ctx context.Context, cases []kase, fresh uint64, change func(*simulate.Plan), tell func(string)) ([]measured, error) {
+func measure(ctx context.Context, cases []kase, fresh uint64, change func(*simulate.Plan),
+	tell func(string)) ([]measured, error) {
 	all := make([]measured, 0, len(cases))
 	for _, k := range cases {
 		p, err := plan(&k, fresh)

@@ -17,14 +17,19 @@ type block struct {
 // write writes the results page.
 func write(date string, blocks []block, progressive, hybrid float64, notes string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Pacing, simulated\n\n%s, `make bench-pacing`. Cells: connects as %% of the clairvoyant bound (mean over the seeds) @ abandon %%"+
-		" (runs over the cap at the end, at any moment; by how many calls at worst). A target is the least share that is asked; what is always asked:"+
-		" nobody over the cap at the end, strict at no moment (but where workers are withdrawn without notice), progressive without an abandon.\n\n", date)
-	fmt.Fprintf(&b, "One core simulates %.1f million attempts a minute with `progressive`, %.1f million with `hybrid` at 50 workers (asked: 3 and 0.6).\n",
+	fmt.Fprintf(&b, "# Pacing, simulated\n\n%s, `make bench-pacing`. Cells: connects as %% of the clairvoyant bound "+
+		"(mean over the seeds) @ abandon %%"+
+		" (runs over the cap at the end, at any moment; by how many calls at worst). A target is the least share that is "+
+		"asked; what is always asked:"+
+		" nobody over the cap at the end, strict at no moment (but where workers are withdrawn without notice), "+
+		"progressive without an abandon.\n\n", date)
+	fmt.Fprintf(&b, "One core simulates %.1f million attempts a minute with `progressive`, %.1f million with `hybrid` "+
+		"at 50 workers (asked: 3 and 0.6).\n",
 		progressive/1e6, hybrid/1e6)
 	for i := range blocks {
 		k := &blocks[i]
-		fmt.Fprintf(&b, "\n## %s\n\n| scenario | progressive | hybrid | target | prototype | strict | target | prototype | |\n|---|---|---|---|---|---|---|---|---|\n", k.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| scenario | progressive | hybrid | target | prototype | strict | target | prototype "+
+			"| |\n|---|---|---|---|---|---|---|---|---|\n", k.title)
 		for j := range k.rows {
 			m := &k.rows[j]
 			verdict := "met"
@@ -51,7 +56,8 @@ func write(date string, blocks []block, progressive, hybrid float64, notes strin
 			if len(misses) > 0 {
 				verdict = strings.Join(misses, "; ")
 			}
-			fmt.Fprintf(&b, "| mean of B1 to B9 | | %.1f | ≥ %.1f | %.1f | %.1f | ≥ %.1f | %.1f | %s |\n", h, meanHybrid, meanHybrid, s, meanStrict, meanStrict, verdict)
+			fmt.Fprintf(&b, "| mean of B1 to B9 | | %.1f | ≥ %.1f | %.1f | %.1f | ≥ %.1f | %.1f | %s |\n", h, meanHybrid,
+				meanHybrid, s, meanStrict, meanStrict, verdict)
 		}
 	}
 	return b.String() + notes

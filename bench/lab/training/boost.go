@@ -53,7 +53,8 @@ func boost(rows []row, skip map[string]bool, trees int, seed uint64) amd.Ensembl
 	for i := range score {
 		score[i] = float64(m.Bias)
 	}
-	b := &builder{rows: rows, binned: binned, edges: edges, node: make([]int16, len(rows)), grad: make([]float32, len(rows)), hess: make([]float32, len(rows))}
+	b := &builder{rows: rows, binned: binned, edges: edges, node: make([]int16, len(rows)),
+		grad: make([]float32, len(rows)), hess: make([]float32, len(rows))}
 	for range trees {
 		for i, w := range rows {
 			p := 1 / (1 + math.Exp(-score[i]))

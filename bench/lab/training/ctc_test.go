@@ -87,7 +87,8 @@ func TestTheAlignmentIsTheSumOfAllWays(t *testing.T) {
 					return loss
 				}
 				if slope := (with(d) - with(-d)) / (2 * d); math.Abs(slope-slopes[k*soundCols+l]) > 1e-4+1e-3*math.Abs(slope) {
-					t.Fatalf("text %d in %d frames: the slope of sound %d in frame %d is %v, not %v", n, frames, l, k, slope, slopes[k*soundCols+l])
+					t.Fatalf("text %d in %d frames: the slope of sound %d in frame %d is %v, not %v", n, frames, l, k, slope,
+						slopes[k*soundCols+l])
 				}
 			}
 		}
@@ -135,7 +136,8 @@ func TestATextIsCutWhereSpeechIs(t *testing.T) {
 		{"xelll", 1, 7, 5, 5},
 		{"xelll", 1, 6, 0, 0},
 	} {
-		if got := textOf(c.letters, c.share, c.frames); got.least != c.least || got.most != c.most || len(got.sounds) != c.most {
+		if got := textOf(c.letters, c.share, c.frames); got.least != c.least || got.most != c.most ||
+			len(got.sounds) != c.most {
 			t.Errorf("%q, %v of it in %d frames: %+v", c.letters, c.share, c.frames, got)
 		}
 	}
@@ -152,7 +154,8 @@ func TestMistakesAreCountedToTheLikeliestCut(t *testing.T) {
 		heard     []uint8
 		wrong, of int
 	}{
-		{[]uint8{1, 2, 3, 4, 5, 6}, 0, 6}, {[]uint8{1, 2, 3}, 0, 3}, {[]uint8{1, 9, 3, 4}, 1, 4}, {nil, 2, 2}, {[]uint8{1, 2, 9, 3, 5, 6}, 2, 6},
+		{[]uint8{1, 2, 3, 4, 5, 6}, 0, 6}, {[]uint8{1, 2, 3}, 0, 3}, {[]uint8{1, 9, 3, 4}, 1, 4}, {nil, 2,
+			2}, {[]uint8{1, 2, 9, 3, 5, 6}, 2, 6},
 	} {
 		if wrong, n := of.mistakes(c.heard); wrong != c.wrong || n != c.of {
 			t.Errorf("%v: %d of %d, want %d of %d", c.heard, wrong, n, c.wrong, c.of)

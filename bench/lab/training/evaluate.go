@@ -87,7 +87,8 @@ func (s *Set) measure(out []Heard, nets []*amd.Net, group func(corpus.Recording)
 
 // sides returns, for model f of the cross-validation, the groups measured with it, and the
 // recordings that it may know.
-func (s *Set) sides(group func(corpus.Recording) string, f, models int) (measured map[string]bool, known func(int) bool) {
+func (s *Set) sides(group func(corpus.Recording) string, f, models int) (measured map[string]bool,
+	known func(int) bool) {
 	measured = map[string]bool{}
 	for _, r := range s.recordings[:s.main] {
 		if g := group(r); lot(g, models) == f {

@@ -95,7 +95,8 @@ func Prepare(folders []*corpus.Folder, opt Options) (*Set, error) {
 		labels[r.Label]++
 	}
 	if labels["human"] < fewest || labels["machine"] < fewest {
-		return nil, errors.New("training_labels: there are too few recordings labelled human and machine: name a folder with a labels.csv that has some of each")
+		return nil, errors.New("training_labels: there are too few recordings labelled human and machine: name a folder " +
+			"with a labels.csv that has some of each")
 	}
 	s.traces = listenAll(s.recordings, func(i int) plan {
 		if i >= s.main {
@@ -133,7 +134,8 @@ func (s *Set) musicRows(use func(int) bool) []row {
 		t := &s.traces[i]
 		rec := &s.recordings[t.of]
 		music := rec.Label == "music"
-		if !use(t.of) || t.of >= s.main && (t.worse || t.of%musicPart > 0) || !music && rec.Label != "machine" && rec.Label != "human" {
+		if !use(t.of) || t.of >= s.main && (t.worse || t.of%musicPart > 0) || !music && rec.Label != "machine" &&
+			rec.Label != "human" {
 			continue
 		}
 		for k := range t.moments {
@@ -261,7 +263,8 @@ func (s *Set) unheard(i int) bool { return !s.usable(i) || s.apart(i) }
 const looks = 12
 
 // marks are the moments at which check evaluates, besides the end.
-var marks = []time.Duration{1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second, 4 * time.Second}
+var marks = []time.Duration{1500 * time.Millisecond, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second,
+	4 * time.Second}
 
 // check reports how much of unknown data nets get right if they must decide at a given moment: in
 // the first folder, and for voices left out of the others.

@@ -158,7 +158,8 @@ type learner struct {
 
 // newLearner starts with random weights, or with those of a net.
 func newLearner(examples []example, shape amd.Shape, from *amd.Net, seed uint64) *learner {
-	l := &learner{examples: examples, rand: rand.New(rand.NewPCG(seed, 19)), norm: normOf(examples)} //nolint:gosec // reproducible, no secret
+	l := &learner{examples: examples, rand: rand.New(rand.NewPCG(seed, 19)),
+		norm: normOf(examples)} //nolint:gosec // reproducible, no secret
 	if from != nil {
 		l.w = weightsOf(from, l.norm, seed)
 	} else {
@@ -280,7 +281,8 @@ func (s *Set) learn(use func(int) bool, seed uint64) ([]*amd.Net, int) {
 			s.check([]*amd.Net{net})
 			s.spell(l)
 			if s.opt.Keep != nil {
-				s.opt.Keep(&amd.Model{Seed: s.opt.Seed, Epochs: epoch + 1, Data: s.data, Features: amd.FeatureNames[:], Nets: []*amd.Net{net}})
+				s.opt.Keep(&amd.Model{Seed: s.opt.Seed, Epochs: epoch + 1, Data: s.data, Features: amd.FeatureNames[:],
+					Nets: []*amd.Net{net}})
 			}
 		}
 	}
@@ -318,7 +320,8 @@ func (s *Set) spell(l *learner) {
 			wrong, all = wrong+a, all+b
 		}
 	}
-	s.opt.Log("not learned from, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost, 100*float64(wrong)/float64(max(1, all)))
+	s.opt.Log("not learned from, %d recordings: loss %v, %.1f %% of the sounds are wrong", len(of), &lost,
+		100*float64(wrong)/float64(max(1, all)))
 }
 
 // rateAt is the learning rate in a turn: constant over the first three quarters, however many turns

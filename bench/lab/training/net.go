@@ -158,7 +158,8 @@ func newPacked(s amd.Shape) *packed {
 	}
 	given := s.Features
 	for _, u := range s.Units {
-		p.layers = append(p.layers, packedLayer{newPanels(given, 3*u), newPanels(u, 3*u), newPanels(3*u, given), newPanels(3*u, u)})
+		p.layers = append(p.layers, packedLayer{newPanels(given, 3*u), newPanels(u, 3*u), newPanels(3*u, given),
+			newPanels(3*u, u)})
 		given = u
 	}
 	return p

@@ -73,7 +73,8 @@ func TestVectorsGiveThePlainGates(t *testing.T) {
 		dgate2, dlate2, dbefore2 := make([]float32, 3*m), make([]float32, 3*m), make([]float32, m)
 		slopes(gate, late, before, d, dgate, dlate, dbefore)
 		plainSlopes(gate2, late2, before, d, dgate2, dlate2, dbefore2)
-		for i, pair := range [][2][]float32{{gate, gate2}, {late, late2}, {after, after2}, {dgate, dgate2}, {dlate, dlate2}, {dbefore, dbefore2}} {
+		for i, pair := range [][2][]float32{{gate, gate2}, {late, late2}, {after, after2}, {dgate, dgate2}, {dlate, dlate2},
+			{dbefore, dbefore2}} {
 			if !slices.Equal(pair[0], pair[1]) {
 				t.Fatalf("%d: %v, plain %v", i, pair[0], pair[1])
 			}
@@ -125,7 +126,8 @@ func slopesAgree(t *testing.T, shape amd.Shape, learns string) {
 		clear(p.weight.v)
 	}
 	if learns != "classes" {
-		p.spoken[0] = text{sounds: []uint8{4, 4, 9, 1, 30}, least: 2, most: 5, expected: 0.2} // counts more, so that it is no rounding
+		p.spoken[0] = text{sounds: []uint8{4, 4, 9, 1, 30}, least: 2, most: 5,
+			expected: 0.2} // counts more, so that it is no rounding
 		p.spoken[2] = text{sounds: []uint8{7}, least: 1, most: 1, expected: 1}
 	}
 	loss := func() float64 {
@@ -143,7 +145,8 @@ func slopesAgree(t *testing.T, shape amd.Shape, learns string) {
 	loss()
 	p.backward(packed)
 	g := slices.Clone(p.gradient.all)
-	parts := map[string][]float32{"in": w.in.v, "in's bias": w.inBias, "out": w.out.v, "out's bias": w.outBias, "sounds": w.sounds.v, "sounds' bias": w.soundBias}
+	parts := map[string][]float32{"in": w.in.v, "in's bias": w.inBias, "out": w.out.v, "out's bias": w.outBias,
+		"sounds": w.sounds.v, "sounds' bias": w.soundBias}
 	for i, l := range w.layers {
 		for name, v := range map[string][]float32{"gate": l.gate.v, "again": l.again.v, "bias": l.bias, "late": l.late} {
 			parts[fmt.Sprintf("%s %d", name, i)] = v
@@ -158,7 +161,8 @@ func slopesAgree(t *testing.T, shape amd.Shape, learns string) {
 		for _, v := range g[at : at+len(of)] {
 			largest = max(largest, math.Abs(float64(v)))
 		}
-		heads := (strings.HasPrefix(name, "out") || strings.HasSuffix(name, " 1")) && learns == "sounds" || strings.HasPrefix(name, "sounds") && learns == "classes"
+		heads := (strings.HasPrefix(name, "out") || strings.HasSuffix(name, " 1")) && learns == "sounds" ||
+			strings.HasPrefix(name, "sounds") && learns == "classes"
 		if heads != (largest == 0) {
 			t.Errorf("%v, %s: %s has a gradient up to %v", shape, learns, name, largest)
 		}
@@ -225,7 +229,8 @@ func TestWhatIsTrainedIsWhatListens(t *testing.T) {
 				t.Fatalf("%v: weight %d is %v, was %v", shape, i, v, w.in.v[i])
 			}
 		}
-		if !slices.Equal(again.layers[len(again.layers)-1].again.v, w.layers[len(w.layers)-1].again.v) || !slices.Equal(again.layers[0].late, w.layers[0].late) {
+		if !slices.Equal(again.layers[len(again.layers)-1].again.v, w.layers[len(w.layers)-1].again.v) ||
+			!slices.Equal(again.layers[0].late, w.layers[0].late) {
 			t.Fatalf("%v: a layer is another", shape)
 		}
 	}

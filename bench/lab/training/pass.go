@@ -44,8 +44,10 @@ func newPass(s amd.Shape, n, steps int) *pass {
 	most := 0
 	for _, u := range s.Units {
 		l := passLayer{
-			gx: newMatrix(rows, 3*u), late: newMatrix(rows, 3*u), h: newMatrix(rows+n, u), keep: newMatrix(rows, u), on: newMatrix(rows, u),
-			dg: newMatrix(rows, 3*u), dl: newMatrix(rows, 3*u), don: newMatrix(rows, u), dh: newMatrix(n, u), dnext: newMatrix(n, u),
+			gx: newMatrix(rows, 3*u), late: newMatrix(rows, 3*u), h: newMatrix(rows+n, u), keep: newMatrix(rows,
+				u), on: newMatrix(rows, u),
+			dg: newMatrix(rows, 3*u), dl: newMatrix(rows, 3*u), don: newMatrix(rows, u), dh: newMatrix(n, u),
+			dnext: newMatrix(n, u),
 		}
 		for i := range l.keep.v {
 			l.keep.v[i] = 1
@@ -55,7 +57,8 @@ func newPass(s amd.Shape, n, steps int) *pass {
 	}
 	p.logits, p.dlogits = newMatrix(rows, netOut), newMatrix(rows, netOut)
 	p.sounds, p.dsounds = newMatrix(rows, soundOut), newMatrix(rows, soundOut)
-	p.class, p.kind, p.spoken, p.long, p.active = make([]int, n), make([]int, n), make([]text, n), make([]int, n), make([]int, steps)
+	p.class, p.kind, p.spoken, p.long, p.active = make([]int, n), make([]int, n), make([]text, n), make([]int,
+		n), make([]int, steps)
 	p.weight = newMatrix(steps, n)
 	p.gradient, p.mul = newWeights(s), newProduct(max(amd.Inputs, s.Features, most), 3*most)
 	return p

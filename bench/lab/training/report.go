@@ -67,7 +67,8 @@ func NewReport(model string, heard []Heard, cpu time.Duration) Report {
 		media += h.Media
 		r.Files = append(r.Files, Line{
 			File: h.Recording.File, Label: h.Recording.Label, Verdict: string(d.Verdict), Tones: h.Tones,
-			Confidence: float64(int(d.Confidence*1000)) / 1000, DecisionMS: d.At.Milliseconds(), Revised: h.Revised, Real: h.Recording.Real,
+			Confidence: float64(int(d.Confidence*1000)) / 1000, DecisionMS: d.At.Milliseconds(), Revised: h.Revised,
+			Real: h.Recording.Real,
 		})
 	}
 	if media > 0 {
@@ -173,7 +174,8 @@ func tones(heard []Heard) map[string]string {
 	return out
 }
 
-var verdicts = []engine.Verdict{engine.VerdictHuman, engine.VerdictMachine, engine.VerdictFax, engine.VerdictSIT, engine.VerdictSilence, engine.VerdictUnknown, engine.VerdictScreener}
+var verdicts = []engine.Verdict{engine.VerdictHuman, engine.VerdictMachine, engine.VerdictFax, engine.VerdictSIT,
+	engine.VerdictSilence, engine.VerdictUnknown, engine.VerdictScreener}
 
 // Write prints the tables for people.
 func (r Report) Write(out io.Writer) error {
@@ -203,7 +205,8 @@ func (r Report) Write(out io.Writer) error {
 		if count(p.Confusion["human"])+count(p.Confusion["machine"]) > 0 {
 			say("people and machines: accuracy %.1f %%, people taken for machines %.1f %%, machines taken for people %.1f %%\n",
 				100*p.Accuracy, 100*p.HumansAsMachine, 100*p.MachinesAsHuman)
-			say("verdict on a person after the end of the greeting: median %d ms, p95 %d ms (%d that had ended)\n", p.HumanWait.Median, p.HumanWait.P95, p.HumanWait.Verdicts)
+			say("verdict on a person after the end of the greeting: median %d ms, p95 %d ms (%d that had ended)\n",
+				p.HumanWait.Median, p.HumanWait.P95, p.HumanWait.Verdicts)
 		}
 	}
 	say("\ntones found:")

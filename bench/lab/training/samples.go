@@ -36,7 +36,8 @@ type trace struct {
 // horizon is how much of a call is used for training.
 const horizon = 5 * time.Second
 
-var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1), MachineEnd: math.Inf(1)}
+var never = amd.Rule{PauseMin: horizon, PauseMax: horizon, MachineEarly: math.Inf(1), MachineLate: math.Inf(1),
+	MachineEnd: math.Inf(1)}
 
 // wholeCall is how much of a recording is processed when the total time of speech matters.
 const wholeCall = 30 * time.Second

@@ -41,7 +41,8 @@ func calls(n, first int) *corpus.Folder {
 	for i := first; i < first+n; i++ {
 		r := rand.New(rand.NewPCG(uint64(i), 3))
 		hz := 90 + 120*r.Float64()
-		rec := corpus.Recording{Weight: 1, File: string(rune('a' + i)), Label: "human", Voice: string(rune('a' + i)), Source: string(rune('a' + i%5)), Real: i%3 == 0}
+		rec := corpus.Recording{Weight: 1, File: string(rune('a' + i)), Label: "human", Voice: string(rune('a' + i)),
+			Source: string(rune('a' + i%5)), Real: i%3 == 0}
 		rec.Samples = say(nil, 100+r.IntN(900), 300+r.IntN(500), hz, r)
 		if i%2 == 1 {
 			rec.Label = "machine"
@@ -93,7 +94,8 @@ func TestWhatWasLearnedSoFarIsKept(t *testing.T) {
 	var log []string
 	opt := Options{
 		Seed: 1, Epochs: 2, trees: 2, batches: 2, look: 1, shape: amd.Shape{Features: 32, Units: []int{48, 32}},
-		Keep: func(m *amd.Model) { kept = append(kept, m) }, Log: func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) },
+		Keep: func(m *amd.Model) { kept = append(kept, m) },
+		Log:  func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) },
 	}
 	fit := func() {
 		t.Helper()
@@ -121,7 +123,8 @@ func TestWhatWasLearnedSoFarIsKept(t *testing.T) {
 }
 
 func TestCrossValidationKeepsAVoiceOnOneSide(t *testing.T) {
-	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)}, Options{Seed: 1, Epochs: 1, trees: 12, batches: 110, shape: amd.Shape{Features: 32, Units: []int{48, 32}}})
+	s, err := Prepare([]*corpus.Folder{calls(14, 0), calls(30, 7)},
+		Options{Seed: 1, Epochs: 1, trees: 12, batches: 110, shape: amd.Shape{Features: 32, Units: []int{48, 32}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +160,8 @@ func TestCrossValidationKeepsAVoiceOnOneSide(t *testing.T) {
 }
 
 func TestTooFewLabelsAreRefused(t *testing.T) {
-	if _, err := Prepare([]*corpus.Folder{calls(4, 0)}, Options{}); err == nil || !strings.HasPrefix(err.Error(), "training_labels: ") {
+	if _, err := Prepare([]*corpus.Folder{calls(4, 0)}, Options{}); err == nil ||
+		!strings.HasPrefix(err.Error(), "training_labels: ") {
 		t.Fatalf("%v", err)
 	}
 }
@@ -201,11 +205,13 @@ func TestAReportCountsWhatItSays(t *testing.T) {
 		return h
 	}
 	r := NewReport("m", []Heard{
-		heard("human", true, "human"), heard("human", false, "machine"), heard("human", true, "unknown"), heard("human", true, "human", "beep"),
-		heard("machine", false, "machine"), heard("machine", false, "human"), heard("fax", false, "fax"), heard("fax", false, "unknown"), heard("beep", false, "machine", "beep"),
+		heard("human", true, "human"), heard("human", false, "machine"), heard("human", true, "unknown"), heard("human", true,
+			"human", "beep"), heard("machine", false, "machine"), heard("machine", false, "human"), heard("fax", false, "fax"),
+		heard("fax", false, "unknown"), heard("beep", false, "machine", "beep"),
 	}, 0)
 	p := r.Parts[0]
-	if p.HumansAsMachine != 0.25 || p.MachinesAsHuman != 0.5 || p.Accuracy != 0.5 || r.Tones["fax"] != "1/2" || r.Tones["beep"] != "1/1" || r.Tones["false_on_humans"] != "1/4" {
+	if p.HumansAsMachine != 0.25 || p.MachinesAsHuman != 0.5 || p.Accuracy != 0.5 || r.Tones["fax"] != "1/2" ||
+		r.Tones["beep"] != "1/1" || r.Tones["false_on_humans"] != "1/4" {
 		t.Fatalf("%+v", r)
 	}
 	if !slices.ContainsFunc(r.Parts, func(p Part) bool { return p.Name == "real" && p.HumansAsMachine == 0 }) {

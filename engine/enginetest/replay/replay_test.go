@@ -43,7 +43,8 @@ func recorded(t *testing.T) *Recorder {
 	give(&run.Started{Seed: [32]byte{1}})
 	fence, _ := waits[0].(run.Fence)
 	give(&run.Durable{Ticket: fence.Ticket})
-	c := campaign.Campaign{ID: "cmp", State: campaign.Running, Run: 1, Settings: campaign.Defaults(), StartedAt: &now, RunningSince: &now}
+	c := campaign.Campaign{ID: "cmp", State: campaign.Running, Run: 1, Settings: campaign.Defaults(), StartedAt: &now,
+		RunningSince: &now}
 	c.Settings.Window.Zone, c.Settings.Concurrency = "UTC", 5
 	give(&run.Loaded{Life: s.Life, Campaign: c, Contacts: 1})
 	give(&run.RosterCalled{Life: s.Life})

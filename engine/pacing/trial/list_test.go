@@ -34,7 +34,8 @@ func TestAListIsMeasuredUntilItIsDialledThrough(t *testing.T) {
 	sc.Contacts = 2000
 	r := Run(&sc, Hybrid, 0, 3)
 	l := r.Listed
-	if l.Length <= 0 || l.Length >= r.Length || l.Busy <= 0 || l.Busy >= r.Busy || l.Connects <= 0 || l.Connects > r.Connects() ||
+	if l.Length <= 0 || l.Length >= r.Length || l.Busy <= 0 || l.Busy >= r.Busy || l.Connects <= 0 ||
+		l.Connects > r.Connects() ||
 		l.Workers != 50*l.Length {
 		t.Errorf("%+v of %v, %d connects", l, r.Length, r.Connects())
 	}

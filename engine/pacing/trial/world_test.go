@@ -172,7 +172,8 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 
 	// Two workers: the second call has one of its own, the third is abandoned.
 	sc = tiny(2, 0)
-	if r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 3, Abandoned: 1}) {
+	if r := play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}},
+		4); r.Counts != (pacing.Counts{Live: 3, Abandoned: 1}) {
 		t.Errorf("%+v", r.Counts)
 	}
 	// A machine holds the worker for three seconds and is no live answer; one that was not
@@ -186,7 +187,8 @@ func TestMeasuresOfATinyWorldAreThoseWorkedOutByHand(t *testing.T) {
 	}
 	// A worker that becomes free within two seconds serves the waiting call.
 	sc.Hold = 1500 * time.Millisecond
-	if r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}}, 4); r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) {
+	if r = play(&sc, &scripted{pacer: newRatio(&sc, 0), at: []time.Duration{0, 0, 0}},
+		4); r.Counts != (pacing.Counts{Live: 1, Abandoned: 1, Machines: 2}) {
 		t.Errorf("%+v", r.Counts)
 	}
 }
@@ -280,7 +282,8 @@ func TestWhateverTheWorldTheBooksAddUp(t *testing.T) {
 		switch {
 		case c.Abandoned > c.Live || c.Live+c.Machines > r.Dials || r.Talk > r.Busy || r.Length > sc.Length:
 			t.Fatalf("%+v", r)
-		case steady && (r.Busy > r.Workers || p == Progressive && c.Abandoned > 0 || sc.Cap == 0 && p != Ratio && c.Abandoned > 0):
+		case steady && (r.Busy > r.Workers || p == Progressive && c.Abandoned > 0 || sc.Cap == 0 && p != Ratio &&
+			c.Abandoned > 0):
 			t.Fatalf("%+v", r)
 		case steady && p == Strict && r.OverEver:
 			t.Fatalf("strict is over the cap by %v", r.Excess)
