@@ -62,7 +62,7 @@ func TestACampaignWhoseBotTakesNoCallsDialsNobodyAndSaysWhyAndGoesOnByItself(t *
 			t.Fatalf("%d dials, %s", r.world.Invited(), d.Campaign.State)
 		}
 		if d.Live.Constraint != engine.ConstraintSeats || !strings.Contains(d.Live.Explanation,
-			"takes no calls since 2000-01-01 00:00:00 UTC (connection refused)") {
+			"has taken no calls since 2000-01-01 00:00:00 UTC (connection refused)") {
 			t.Errorf("%s: %s", d.Live.Constraint, d.Live.Explanation)
 		}
 		if got := codesOf(r.preflight().Warnings); !slices.Contains(got, "bot_down") || slices.Contains(got, "no_seats") {

@@ -15,7 +15,7 @@ import (
 
 type userCmd struct {
 	Add   userAddCmd   `cmd:"" help:"Add a user; a generated password is printed once."`
-	Reset userResetCmd `cmd:"" help:"Give a user a new password, printed once; it ends the user's log-ins."`
+	Reset userResetCmd `cmd:"" help:"Give a user a new password, printed once; logs the user out everywhere."`
 }
 
 type userAddCmd struct {
@@ -58,7 +58,7 @@ func (u *userResetCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	if !ok {
-		return engine.NotFound("user_not_found", "no user has this e-mail address; dialler user add makes one")
+		return engine.NotFound("user_not_found", "no user has this e-mail address; dialler user add creates one")
 	}
 	password := access.NewPassword()
 	_, err = s.Accounts.UpdateUser(

@@ -20,21 +20,21 @@ import (
 )
 
 type benchCmd struct {
-	AMD      benchAMDCmd      `cmd:"" name:"amd" help:"Play a folder of recordings through real calls, without classification and with it: verdicts beside those of the recordings, and when the bot is heard."`
+	AMD      benchAMDCmd      `cmd:"" name:"amd" help:"Play a folder of recordings through real calls, with and without classification: verdicts next to those of the recordings, and when the bot is heard."`
 	Carrier  benchCarrierCmd  `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
 	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
 	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`
-	Cluster  benchClusterCmd  `cmd:"" help:"Run the nodes of a cluster on this machine, with etcd, a PostgreSQL, a model carrier, a model bot and campaigns, to be broken."`
-	Console  benchConsoleCmd  `cmd:"" help:"Measure what open consoles cost: 100 of them the engine, and with --browser each page a browser, while 20 campaigns dial."`
-	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started anew with a PostgreSQL, a carrier and a bot."`
-	Triggers benchTriggersCmd `cmd:"" help:"Measure what a trigger costs: as many as are accepted, each durable, beside a bare handler, and how long they take at half of that."`
+	Cluster  benchClusterCmd  `cmd:"" help:"Run a cluster on this machine, with etcd, PostgreSQL, a model carrier, a model bot and campaigns, for you to break."`
+	Console  benchConsoleCmd  `cmd:"" help:"Measure what open consoles cost while 20 campaigns dial: the engine with 100 of them, and with --browser a browser with each page."`
+	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started fresh with PostgreSQL, a carrier and a bot."`
+	Triggers benchTriggersCmd `cmd:"" help:"Measure what a trigger costs: the highest rate accepted, each trigger durable, compared with a bare handler, and the latency at half that rate."`
 }
 
 type benchCarrierCmd struct {
 	Listen string `help:"Address of SIP over UDP and TCP, host:port." default:"127.0.0.1:5070"`
 	Spec   string `help:"JSON file with the carrier's behaviour." type:"existingfile"`
-	Ledger string `help:"File that gets the ledger, a JSON line a change."`
-	HTTP   string `name:"http" help:"Address of the ledger's queries, host:port."`
+	Ledger string `help:"File for the ledger, one JSON line per change."`
+	HTTP   string `name:"http" help:"Address for ledger queries, host:port."`
 }
 
 // Run serves the model carrier until a signal.
@@ -52,7 +52,7 @@ func (b *benchCarrierCmd) Run(log zerolog.Logger) error {
 type benchBotCmd struct {
 	Listen string `help:"Address of the bot's socket, host:port." default:"127.0.0.1:5080"`
 	Spec   string `help:"JSON file with the bot's behaviour." type:"existingfile"`
-	HTTP   string `name:"http" help:"Address of the sessions' queries, host:port."`
+	HTTP   string `name:"http" help:"Address for session queries, host:port."`
 }
 
 // Run serves the model bot until a signal.
@@ -82,7 +82,7 @@ func readJSON(path string, into any) error {
 }
 
 type benchLoadCmd struct {
-	Rate      int           `help:"Answered calls a second." default:"300"`
+	Rate      int           `help:"Answered calls per second." default:"300"`
 	Duration  time.Duration `help:"How long calls are offered." default:"20s"`
 	Talk      time.Duration `help:"Length of a conversation." default:"2s"`
 	Ring      time.Duration `help:"How long the model carrier rings." default:"200ms"`
@@ -92,14 +92,14 @@ type benchLoadCmd struct {
 	Trunk     string        `help:"Another answerer in place of the model carrier, host:port." placeholder:"HOST:PORT"`
 	Bot       string        `help:"How the bot is reached: by a socket (ws), or called by SIP with its audio relayed (sip)." enum:"ws,sip" default:"ws"`
 	SIPp      bool          `name:"sipp" help:"Let SIPp's built-in answerer (-sn uas) take the calls."`
-	FindMax   bool          `help:"Search the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
+	FindMax   bool          `help:"Find the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
-	Step      int           `help:"How fine the search is." default:"25"`
-	List      int           `help:"In place of a measurement a call: import a list of so many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
-	ListMB    int           `name:"list-mb" help:"Of --list: only import it, as a file of so many megabytes." placeholder:"MB"`
-	Leak      int           `help:"In place of a measurement a call: place so many calls that end in every way, and report what is left of them." placeholder:"N"`
-	Soak      time.Duration `help:"In place of a measurement a call: place calls at the rate for so long, and report whether memory, goroutines, descriptors or the database's tables grow." placeholder:"30m"`
-	Nodes     int           `help:"In place of one measurement: compare one process with clusters of two to so many nodes on one PostgreSQL; the rate is that of all." placeholder:"N"`
+	Step      int           `help:"Resolution of the search." default:"25"`
+	List      int           `help:"Instead of measuring calls: import a list of this many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
+	ListMB    int           `name:"list-mb" help:"With --list: only import it, as a file of this many megabytes." placeholder:"MB"`
+	Leak      int           `help:"Instead of measuring calls: place this many calls, ending in every way, and report what is left of them." placeholder:"N"`
+	Soak      time.Duration `help:"Instead of measuring calls: place calls at the rate for this long, and report whether memory, goroutines, descriptors or the database's tables grow." placeholder:"30m"`
+	Nodes     int           `help:"Instead of one measurement: compare one process with clusters of two to this many nodes on one PostgreSQL; the rate is their total." placeholder:"N"`
 	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`

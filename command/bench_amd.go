@@ -13,7 +13,7 @@ import (
 type benchAMDCmd struct {
 	Dir    string `arg:"" help:"Folder with WAV files, and a labels.csv if there is one." type:"existingdir"`
 	Repeat int    `help:"Calls of each recording in each mode." default:"1"`
-	Rate   int    `help:"Calls a second, of all modes together." default:"5"`
+	Rate   int    `help:"Calls per second, all modes together." default:"5"`
 	JSON   bool   `name:"json" help:"Print the figures as JSON."`
 	Keep   bool   `help:"Keep data and logs."`
 }

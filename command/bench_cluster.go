@@ -24,11 +24,11 @@ import (
 // benchClusterCmd runs the nodes of a cluster with the sandbox's model world around them.
 type benchClusterCmd struct {
 	Nodes     int           `help:"Nodes of the cluster." default:"3"`
-	Campaigns int           `help:"Campaigns, which the nodes share out among themselves." default:"3"`
+	Campaigns int           `help:"Campaigns, shared out among the nodes." default:"3"`
 	Contacts  int           `help:"Contacts of each campaign." default:"400"`
 	Seats     int           `help:"Seats of the model bot, and each campaign's concurrency." default:"12"`
 	Seed      uint64        `help:"Seed of the model world: the same seed, the same callees." default:"1"`
-	Revive    time.Duration `help:"How long after its end a node is started again, as a supervisor does." default:"15s"`
+	Revive    time.Duration `help:"How long after it ends a node is started again, as a supervisor would." default:"15s"`
 	Exit      bool          `help:"End when the campaigns have ended; exit status 0 only if the ledgers agree."`
 	JSON      bool          `name:"json" help:"Print the summary as JSON on standard output, and nothing else."`
 	NoOpen    bool          `help:"Do not open the console in the browser."`
@@ -58,7 +58,7 @@ func clusterNumber(k, i int) string { return fmt.Sprintf("+49151%04d%04d", k, i)
 // Run starts the cluster, runs the campaigns, and reports.
 func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 	if b.Nodes < 1 || b.Nodes > 9 || b.Campaigns < 1 || b.Campaigns > 99 || b.Contacts < 1 || b.Contacts > 9999 {
-		return errors.New("--nodes is 1 to 9, --campaigns 1 to 99, --contacts 1 to 9999")
+		return errors.New("--nodes must be 1 to 9, --campaigns 1 to 99, --contacts 1 to 9999")
 	}
 	ctx, cancel := signals()
 	defer cancel()
@@ -131,7 +131,7 @@ func (b *benchClusterCmd) Run(log zerolog.Logger) (err error) {
 	r.report(sum)
 	if b.Exit {
 		if len(sum.Failures) > 0 {
-			return fmt.Errorf("the campaigns did not end as they must: %s", strings.Join(sum.Failures, "; "))
+			return fmt.Errorf("the campaigns did not end as they should: %s", strings.Join(sum.Failures, "; "))
 		}
 		return nil
 	}
@@ -226,7 +226,7 @@ func (r *clusterRun) introduce() {
 	pid := r.site.Nodes[0].Pid()
 	r.say("Break it, in another terminal:")
 	r.say("  kill -9 %d       a node dies: others take its campaigns over within ten seconds; it is started again after %v", pid, r.Revive)
-	r.say("  kill -STOP %d    it stands still: taken over as well; kill -CONT %d and it joins again", pid, pid)
+	r.say("  kill -STOP %d    it freezes: taken over as well; kill -CONT %d and it joins again", pid, pid)
 	r.say("  kill %d          it is drained: its campaigns move at once, its calls finish where they are", pid)
 	r.say("  psql '%s' -c 'SELECT identity, incarnation, epoch FROM owners'\n", r.site.DatabaseURL())
 	if !r.NoOpen && !r.Exit && !r.JSON {

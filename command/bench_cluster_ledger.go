@@ -157,6 +157,6 @@ func (r *clusterRun) report(sum *clusterSummary) {
 		r.say("the ledgers agree")
 	}
 	for _, f := range sum.Failures {
-		r.say("NOT AS IT MUST BE: %s", f)
+		r.say("NOT AS IT SHOULD BE: %s", f)
 	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 type benchConsoleCmd struct {
-	Rate      int           `help:"Calls a second, of all campaigns." default:"200"`
-	Campaigns int           `help:"Campaigns that run." default:"20"`
-	Consoles  int           `help:"Consoles that are open." default:"100"`
-	Window    time.Duration `help:"Of each measurement." default:"20s"`
-	Rounds    int           `help:"Measurements without and with the consoles, in turn." default:"6"`
-	Browser   []string      `sep:"none" help:"Program, and arguments, that measure the pages in a browser (make console-cost)." placeholder:"PROGRAM"`
+	Rate      int           `help:"Calls per second, all campaigns together." default:"200"`
+	Campaigns int           `help:"Running campaigns." default:"20"`
+	Consoles  int           `help:"Open consoles." default:"100"`
+	Window    time.Duration `help:"Length of each measurement." default:"20s"`
+	Rounds    int           `help:"Measurements, alternately without and with the consoles." default:"6"`
+	Browser   []string      `sep:"none" help:"Program and arguments to measure the pages in a browser (make console-cost)." placeholder:"PROGRAM"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
 }

@@ -19,13 +19,13 @@ import (
 // file. The file may also contain trunks and SIP listeners.
 type cli struct {
 	ConfigFile string `name:"config" help:"YAML file with settings: each key is a flag's name." type:"existingfile" placeholder:"FILE"`
-	LogLevel   string `help:"Least level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
+	LogLevel   string `help:"Minimum level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
 	LogFormat  string `help:"json, or console for people." enum:"json,console" default:"console"`
 
 	Serve   serveCmd   `cmd:"" help:"Run the dialler."`
 	Sandbox sandboxCmd `cmd:"" help:"Run the dialler with a model carrier, a model bot and a campaign of 400 contacts, all on this machine."`
 	Bench   benchCmd   `cmd:"" help:"Model carrier and model bot as processes of their own."`
-	Sim     simCmd     `cmd:"" help:"Simulate pacing: what a scenario comes to with each policy, in seconds instead of hours."`
+	Sim     simCmd     `cmd:"" help:"Simulate pacing: how a scenario turns out with each policy, in seconds instead of hours."`
 	Trunk   trunkCmd   `cmd:"" help:"Carrier connections."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys."`
@@ -135,7 +135,7 @@ func (f *fileValues) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 		}
 		return strings.Join(parts, ","), nil
 	case map[string]any, map[any]any:
-		return nil, fmt.Errorf("%s: the setting %q is one value, not keys and values", f.path, flag.Name)
+		return nil, fmt.Errorf("%s: the setting %q takes one value, not keys and values", f.path, flag.Name)
 	default:
 		return fmt.Sprint(v), nil
 	}

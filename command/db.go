@@ -13,11 +13,11 @@ import (
 )
 
 type dbCmd struct {
-	Migrate       dbMigrateCmd       `cmd:"" help:"Bring the database to this version's schema; serve does it by itself."`
-	Audit         dbAuditCmd         `cmd:"" help:"Compare tables, events and the chain of their hashes; fails when anything differs, and names it."`
+	Migrate       dbMigrateCmd       `cmd:"" help:"Upgrade the database to this version's schema; serve does so by itself."`
+	Audit         dbAuditCmd         `cmd:"" help:"Compare tables, events and their hash chain; fails when anything differs, and names it."`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
-	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"Encrypt the passwords of trunks and the tokens of bots with the first key, those of old keys too."`
+	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"Encrypt trunk passwords and bot tokens with the first key, including those under old keys."`
 	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
 }
 
@@ -78,9 +78,9 @@ func (d *dbURLCmd) Run(log zerolog.Logger) error {
 type dbAuditCmd struct {
 	storeFlags `embed:""`
 	Campaign   string   `help:"Only this campaign; all, and what belongs to none, when empty."`
-	JSON       bool     `name:"json" help:"Print one JSON object a campaign, one a line."`
-	SigningKey string   `name:"signing-key" help:"The installation's key, with which what was kept of old runs is signed; the one of the data folder when empty." type:"existingfile" placeholder:"FILE"`
-	Key        []string `help:"A public key in PEM that is trusted too, of an earlier signing key for example." type:"existingfile" placeholder:"PUBLIC"`
+	JSON       bool     `name:"json" help:"Print one JSON object per campaign, one per line."`
+	SigningKey string   `name:"signing-key" help:"The installation's key, which signs what is kept of old runs; the one in the data folder when empty." type:"existingfile" placeholder:"FILE"`
+	Key        []string `help:"Another trusted public key in PEM, of an earlier signing key for example." type:"existingfile" placeholder:"PUBLIC"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of
@@ -125,10 +125,10 @@ func (d *dbAcceptRestoreCmd) Run(log zerolog.Logger) error {
 	case err != nil:
 		return err
 	case was:
-		fmt.Println("accepted: the dialler may run on this database; who asked not to be called since the backup is not " +
-			"known to it")
+		fmt.Println("accepted: the dialler may run on this database; it does not know who asked not to be called since " +
+			"the backup")
 	default:
-		fmt.Println("this database bears no mark of a restore; that it was accepted is recorded all the same")
+		fmt.Println("this database shows no sign of a restore; the acceptance is recorded anyway")
 	}
 	return nil
 }

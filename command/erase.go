@@ -16,8 +16,8 @@ import (
 
 type dbEraseCmd struct {
 	storeFlags    `embed:""`
-	Number        string        `help:"Number of the person, with its country: +4915112345678." required:"" placeholder:"NUMBER"`
-	Suppress      *bool         `help:"Whether the person must not be called again; when left out: if the number was suppressed or excluded." negatable:""`
+	Number        string        `help:"The person's number, with its country code: +4915112345678." required:"" placeholder:"NUMBER"`
+	Suppress      *bool         `help:"Whether the person must not be called again; when left out: only if the number was suppressed or excluded." negatable:""`
 	RecordingsDir string        `name:"recordings-dir" help:"Folder of the recordings; recordings in the data folder when empty." placeholder:"DIR"`
 	CalleePeriod  time.Duration `name:"callee-period" help:"Period of --callee-cap, when serve has one." default:"0"`
 }

@@ -23,9 +23,9 @@ type exportCmd struct {
 type exportEvidenceCmd struct {
 	storeFlags `embed:""`
 	Campaign   string `required:"" help:"The campaign's identifier."`
-	RunNumber  int    `name:"run" help:"Which run; the present one when 0." default:"0" placeholder:"N"`
+	RunNumber  int    `name:"run" help:"Which run; the current one when 0." default:"0" placeholder:"N"`
 	Out        string `short:"o" required:"" help:"The file to write, readable by its owner only." placeholder:"FILE"`
-	SigningKey string `name:"signing-key" help:"Ed25519 private key in PEM; the one of the data folder when empty." placeholder:"FILE"`
+	SigningKey string `name:"signing-key" help:"Ed25519 private key in PEM; the one in the data folder when empty." placeholder:"FILE"`
 }
 
 // Run exports.
@@ -64,7 +64,7 @@ type verifyCmd struct {
 
 type verifyEvidenceCmd struct {
 	File string `arg:"" help:"The file." type:"existingfile"`
-	Key  string `help:"The public key that is trusted, in PEM; the one in the file when empty, which proves only that the file was not changed since." type:"existingfile" placeholder:"PUBLIC"`
+	Key  string `help:"The trusted public key, in PEM; the one in the file when empty, which proves only that the file has not changed since." type:"existingfile" placeholder:"PUBLIC"`
 	JSON bool   `name:"json" help:"Print the manifest and what is wrong as JSON."`
 }
 
@@ -115,10 +115,10 @@ func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) erro
 		}
 	}
 	if n := len(v.Wrong); n > 0 {
-		return fmt.Errorf("the file is not as it was signed: %d things are wrong", n)
+		return fmt.Errorf("the file is not what was signed: %d things are wrong", n)
 	}
 	if !asJSON {
-		said := "which is the one in the file: compare it with the one of the installation"
+		said := "which came from the file: compare it with the installation's"
 		if trusted {
 			said = "which is trusted"
 		}

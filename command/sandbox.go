@@ -177,7 +177,7 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	}
 	p.Drain(context.Background())
 	if s.Exit && (!ended || len(sum.Failures) > 0) {
-		return fmt.Errorf("the sandbox campaign did not end as it must: %v", sum.Failures)
+		return fmt.Errorf("the sandbox campaign did not end as it should: %v", sum.Failures)
 	}
 	return nil
 }
@@ -453,7 +453,7 @@ func (s *sandboxCmd) report(sum *sandboxSummary, say func(string, ...any)) {
 		say("the ledgers agree")
 	}
 	for _, f := range sum.Failures {
-		say("NOT AS IT MUST BE: %s", f)
+		say("NOT AS IT SHOULD BE: %s", f)
 	}
 }
 

@@ -134,7 +134,7 @@ func reloadOnSignal(ctx context.Context, c *cli, p *process.Process, again <-cha
 				case err != nil:
 					log.Error().Err(err).Msg("the configuration file was not applied; everything stays as it was")
 				case len(restart) > 0:
-					log.Warn().Strs("settings", restart).Msg("restart needed: these settings changed and count after a restart only")
+					log.Warn().Strs("settings", restart).Msg("restart needed: these changed settings take effect only after a restart")
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 type simCmd struct {
 	File   string   `arg:"" optional:"" help:"Scenario (YAML, docs/simulation.md); - reads standard input; the standard scenario when none is given."`
 	JSON   bool     `name:"json" help:"Print the outcome as JSON."`
-	Out    string   `help:"Folder that gets CSV files and a page with plots (report.html); of a scenario file NAME.yaml it is NAME.report in the working directory, none is none." placeholder:"DIR"`
+	Out    string   `help:"Folder for CSV files and a page with plots (report.html); for a scenario file NAME.yaml the default is NAME.report in the working directory; none writes none." placeholder:"DIR"`
 	WhatIf []string `name:"what-if" sep:"none" help:"Compare: a key and its values, such as cap=1%,3%; may be given several times, every combination is played." placeholder:"KEY=V,V"`
 	Seats  string   `help:"Compare these numbers of workers, such as 50,80." placeholder:"N,N"`
 }
@@ -95,7 +95,7 @@ const campaignGC = 10
 func (s *simCmd) campaigns(ctx context.Context, w io.Writer, plan *simulate.Plan) error {
 	if s.Out != "" || len(s.WhatIf) > 0 || s.Seats != "" {
 		return engine.Invalid("invalid_comparison",
-			"--out, --what-if and --seats are for pacing alone: leave them out, or the section campaign")
+			"--out, --what-if and --seats are for pacing only: leave them out, or remove the section campaign")
 	}
 	// Nearly all memory of a long list is live as long as its run.
 	debug.SetGCPercent(campaignGC)

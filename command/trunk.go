@@ -15,17 +15,17 @@ import (
 )
 
 type trunkCmd struct {
-	Test trunkTestCmd `cmd:"" help:"Place one call by a trunk and explain every step of it."`
+	Test trunkTestCmd `cmd:"" help:"Place one call through a trunk and explain every step of it."`
 }
 
 // trunkTestCmd asks a running dialler for a call and follows it.
 type trunkTestCmd struct {
-	Trunk    string        `arg:"" help:"Trunk to call by; no other one is tried."`
+	Trunk    string        `arg:"" help:"Trunk to use; no other is tried."`
 	Number   string        `arg:"" help:"Number to call, in E.164 form: +49301234567."`
 	Bot      string        `help:"Bot that answers the call; the first active one when empty." placeholder:"BOT"`
 	From     string        `help:"Outbound number to show; any configured one when empty." placeholder:"NUMBER"`
 	API      string        `name:"api" help:"Address of the running dialler." default:"http://127.0.0.1:8080" placeholder:"URL"`
-	Email    string        `help:"Administrator who asks." default:"${first_admin}" placeholder:"EMAIL"`
+	Email    string        `help:"Administrator to log in as." default:"${first_admin}" placeholder:"EMAIL"`
 	Password string        `help:"The administrator's password; read from standard input when empty." env:"DIALLER_PASSWORD"`
 	Talk     time.Duration `help:"How long an answered call is kept up." default:"10s"`
 	Timeout  time.Duration `help:"How long the whole test may take." default:"2m"`
@@ -65,7 +65,7 @@ func (c *apiClient) ask(ctx context.Context, method, path string, body, v any) e
 	}
 	req, err := nethttp.NewRequestWithContext(ctx, method, c.base+path, r)
 	if err != nil {
-		return fmt.Errorf("--api is no URL: %w", err)
+		return fmt.Errorf("--api is not a URL: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.token != "" {
@@ -73,7 +73,7 @@ func (c *apiClient) ask(ctx context.Context, method, path string, body, v any) e
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("the dialler does not answer (is it running, and --api right?): %w", err)
+		return fmt.Errorf("the dialler does not answer (is it running, and is --api right?): %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))

@@ -33,7 +33,8 @@ func CheckEndpoints(endpoints []string) (errs []FieldError) {
 			if _, ok := ParseSIPURI(e); !ok {
 				fail(field, "invalid_format", "must be sip:user@host[:port][;transport=udp|tcp|tls]")
 			} else if !sip {
-				fail(field, "mixed_endpoints", "must be a ws:// or wss:// address like the first one: a bot is reached in one way")
+				fail(field, "mixed_endpoints",
+					"must be a ws:// or wss:// address like the first one: a bot has one kind of address")
 			}
 			continue
 		}
@@ -42,7 +43,7 @@ func CheckEndpoints(endpoints []string) (errs []FieldError) {
 		case err != nil || (u.Scheme != "ws" && u.Scheme != "wss") || u.Host == "":
 			fail(field, "invalid_format", "must be a ws://, wss:// or sip: address")
 		case sip:
-			fail(field, "mixed_endpoints", "must be a sip: address like the first one: a bot is reached in one way")
+			fail(field, "mixed_endpoints", "must be a sip: address like the first one: a bot has one kind of address")
 		}
 	}
 	return errs

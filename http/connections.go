@@ -259,7 +259,7 @@ func (s *Server) acceptFailed(l *listener, err error) {
 	}
 	if time.Since(l.failed) >= time.Minute {
 		l.failed = time.Now()
-		s.Log.Error().Err(err).Int("connections", s.conns.count()).Msg("the API cannot accept connections; it goes on trying")
+		s.Log.Error().Err(err).Int("connections", s.conns.count()).Msg("the API cannot accept connections; it keeps trying")
 	}
 }
 

@@ -37,7 +37,7 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 		}, []string{"route", "method", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "dialler_http_request_duration_seconds",
-			Help:    "Time from the whole request read to the answer ready.",
+			Help:    "Time from when the request is fully read until the answer is ready.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -54,7 +54,7 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 		}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "dialler_http_streams",
-			Help: "Live streams that are open now.",
+			Help: "Live streams open now.",
 		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "dialler_http_streams_dropped_total",
@@ -79,7 +79,7 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 	})
 	m.unaccepted = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "dialler_http_accept_errors_total",
-		Help: "Times that no connection could be accepted, for want of descriptors for example.",
+		Help: "Times a connection could not be accepted, for lack of descriptors for example.",
 	})
 	m.overloaded = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dialler_http_overloaded_total",
@@ -92,7 +92,7 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 	}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "dialler_http_connections",
-		Help: "Connections that are open now, live streams among them.",
+		Help: "Connections open now, including live streams.",
 	}, func() float64 { return float64(conns.count()) })
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.panics, m.replayed, m.limited,
 		m.streams, m.dropped, m.cut,

@@ -242,7 +242,7 @@ func methodNotAllowed(r *wire.Request) error {
 	}
 	r.HTTP.Response.Header.Set("Allow", strings.Join(kept, ", "))
 	return &engine.Error{Kind: wire.KindMethod, Code: "method_not_allowed",
-		Detail: "This route does not answer " + form.ClipName(string(r.HTTP.Method())) + "; see Allow."}
+		Detail: "This route does not support " + form.ClipName(string(r.HTTP.Method())) + "; see Allow."}
 }
 
 // actions are the lifecycle commands with their own routes.

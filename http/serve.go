@@ -120,8 +120,8 @@ func (rt *route) refusable() bool {
 
 // errAmbiguous means that a proxy in front of the dialler may have parsed the request differently.
 var errAmbiguous = &engine.Error{Kind: wire.KindBadRequest, Code: "bad_request",
-	Detail: "The request has both Content-Length and Transfer-Encoding, or a header field that goes on in the next " +
-		"line; send one length, and each field in a line."}
+	Detail: "The request has both Content-Length and Transfer-Encoding, or a header field that continues on the next " +
+		"line; send one length, and each field on one line."}
 
 // ambiguous says whether a body's length is given in two ways (RFC 9112 §6.3), or a field is folded
 // (§5.2).

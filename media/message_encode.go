@@ -24,7 +24,7 @@ func EncodeMessage(file []byte) ([]byte, error) {
 		return nil, fmt.Errorf("it is longer than %d s: shorten it", VoicemailMost)
 	}
 	if len(x) < codec.FrameBytes {
-		return nil, errors.New("it is shorter than 20 ms: record it anew")
+		return nil, errors.New("it is shorter than 20 ms: record it again")
 	}
 	out := make([]byte, len(x))
 	for i, s := range x {

@@ -53,9 +53,8 @@ type LastUse struct {
 
 // wasRestored is the error for a restored database.
 func wasRestored(at time.Time) error {
-	return engine.Conflict("database_restored", "this database was restored from a backup, or moved; what it holds "+
-		"ends at "+
-		at.UTC().Format(time.RFC3339)+". Suppressions, exclusions and calls since then are lost, so that nobody is "+
+	return engine.Conflict("database_restored", "this database was restored from a backup, or moved; its data ends at "+
+		at.UTC().Format(time.RFC3339)+". Suppressions, exclusions and calls since then are lost, so nobody is "+
 		"dialled. "+
 		"Bring them back (see docs/upgrade.md), or accept that with: dialler db accept-restore")
 }
@@ -117,7 +116,7 @@ func keepIdentity(ctx context.Context, tx pgx.Tx, i identity) error {
 // database that nobody has accepted yet. last is the result of the previous call, by this process
 // or its predecessor on the same data folder.
 func (s *Store) InUse(ctx context.Context, last LastUse) (use LastUse, err error) {
-	err = s.db.InTx(ctx, "use of the database not noted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "use of the database not recorded", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
 		if err != nil {
 			return err

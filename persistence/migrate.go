@@ -42,11 +42,11 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	defer func() { _ = conn.Close() }()
 	// The lock for migrations is awaited without a limit.
 	if _, err := conn.ExecContext(ctx, "SET lock_timeout = 0"); err != nil {
-		return failure.New("migration_failed", "the lock for schema changes was not given", err)
+		return failure.New("migration_failed", "the lock for schema changes was not granted", err)
 	}
 	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
 	if _, err := conn.ExecContext(ctx, lock); err != nil {
-		return failure.New("migration_failed", "the lock for schema changes was not given", err)
+		return failure.New("migration_failed", "the lock for schema changes was not granted", err)
 	}
 	// The end of the session releases the lock, even when this process dies.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Migrations, goose.WithVerbose(false))
@@ -158,7 +158,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if _, err := s.db.Read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
-		return s.db.Wrap("suppressions that ran out not dropped", err)
+		return s.db.Wrap("expired suppressions not dropped", err)
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at,
 		expires_at) < clock_timestamp() - interval '30 days'
 		AND NOT EXISTS (SELECT FROM owners w WHERE w.incarnation = n.incarnation)`); err != nil {
-		return s.db.Wrap("nodes of long ago not dropped", err)
+		return s.db.Wrap("old nodes not dropped", err)
 	}
 	_, err := s.db.Read.Exec(ctx, "DELETE FROM number_holds WHERE hold_until < now() - interval '1 hour'")
 	return s.db.Wrap("expired number holds not dropped", err)
@@ -189,13 +189,13 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	if _, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
 		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id
 		AND l.ended_at IS NULL`, now); err != nil {
-		return s.db.Wrap("legs that nobody watches not closed", err)
+		return s.db.Wrap("unwatched legs not closed", err)
 	}
 	_, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
 		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
 			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL
 			OR h.hold_until > now()))`, from, now)
-	return s.db.Wrap("legs that nobody watches not closed", err)
+	return s.db.Wrap("unwatched legs not closed", err)
 }
 
 // eventMonths is how many months ahead partitions are created.

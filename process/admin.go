@@ -41,7 +41,7 @@ func (p *Process) FirstAdmin(ctx context.Context) (password string, err error) {
 		case !errors.As(err, &e) || e.Kind != engine.KindUnavailable:
 			return "", err
 		case !waited:
-			p.log.Warn().Err(err).Msg("the database is away; whether a first administrator is needed is asked again")
+			p.log.Warn().Err(err).Msg("the database is unavailable; will check again whether a first administrator is needed")
 		}
 		t := time.NewTimer(adminRetry)
 		select {

@@ -107,8 +107,8 @@ func (a *attendance) stay(ctx context.Context) {
 			a.replaced(err.Error() + "; this one ends when that one has")
 			left = left || a.leave(ctx)
 		case err == nil && lost:
-			a.ended <- engine.Unavailable("replaced", "another process had taken the place of this one, and has ended; "+
-				"start this one again", time.Second)
+			a.ended <- engine.Unavailable("replaced",
+				"another process took this one's place and has ended; start this one again", time.Second)
 			return
 		} // unavailability of the database is reported elsewhere
 		if lost && !left {
@@ -133,7 +133,7 @@ func (a *attendance) replaced(why string) {
 		return
 	}
 	a.log.Error().Str("reason", why).
-		Msg("this process was replaced: it places no call, has ended those that it had, and is not ready")
+		Msg("this process was replaced: it places no calls, has ended its own, and is not ready")
 	a.drain()
 	if a.lease != nil {
 		a.lease.end()

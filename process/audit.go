@@ -76,7 +76,8 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 		add(a)
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%d figures or rows of %d campaigns are not what the events say, or not as they were written",
+		return fmt.Errorf("%d figures or rows of %d campaigns do not match the events, or have changed since they were "+
+			"written",
 			wrong, len(ids))
 	}
 	if !asJSON {

@@ -170,7 +170,7 @@ func (c *capacity) metrics() []prometheus.Collector {
 		),
 		metrics.Gauge(
 			"dialler_cluster_load_ratio",
-			"Processor time that the process used in the last second, of what it may use.",
+			"Share of its available processor time that the process used in the last second.",
 			func() float64 { return of.Own().Load },
 		),
 		metrics.Gauge(
@@ -198,7 +198,7 @@ func (c *capacity) metrics() []prometheus.Collector {
 		metrics.Counter("dialler_cluster_link_frames_total", "Frames that were sent to other nodes.",
 			func() float64 { return float64(links.Frames.Load()) }),
 		metrics.Counter("dialler_cluster_link_unreadable_total",
-			"Frames and messages of other nodes that could not be read, or were for nobody here.",
+			"Frames and messages from other nodes that could not be read, or had no recipient here.",
 			func() float64 { return float64(links.Malformed.Load() + links.Strays.Load()) }),
 		metrics.Counter(
 			"dialler_cluster_orphans_total",

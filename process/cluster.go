@@ -202,7 +202,7 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 	defer cancel()
 	all, err := s.owners.Nodes(ctx)
 	if err != nil {
-		s.log.Warn().Str("code", engine.ErrorCode(err)).Str("what", name).Msg("the other nodes were not told")
+		s.log.Warn().Str("code", engine.ErrorCode(err)).Str("what", name).Msg("could not tell the other nodes")
 		return
 	}
 	var wg sync.WaitGroup
@@ -216,7 +216,7 @@ func (s *several) everybody(ctx context.Context, name string, body []byte) {
 					Str("node", all[i].Name).
 					Str("code", engine.ErrorCode(err)).
 					Str("what", name).
-					Msg("another node was not told")
+					Msg("could not tell another node")
 			}
 		})
 	}
@@ -320,7 +320,7 @@ func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 		),
 		metrics.Counter(
 			"dialler_cluster_campaigns_given_total",
-			"Campaigns that went from here to a node that acted for fewer.",
+			"Campaigns handed from here to a node that owned fewer.",
 			func() float64 { return float64(s.keeper.Given()) },
 		),
 		metrics.Gauge(
@@ -335,17 +335,17 @@ func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 		),
 		metrics.Counter(
 			"dialler_cluster_count_questions_total",
-			"Questions for channels, seats and numbers to nodes that keep their count.",
+			"Requests for channels, seats and numbers to nodes that keep their count.",
 			func() float64 { return float64(counts.Asked.Load()) },
 		),
 		metrics.Counter(
 			"dialler_cluster_count_questions_unanswered_total",
-			"Of them, and of those for which there was nobody to ask, how many nobody answered in time.",
+			"Requests for channels, seats and numbers without an answer in time, or without a node to ask.",
 			func() float64 { return float64(counts.Unanswered.Load()) },
 		),
 		metrics.Counter(
 			"dialler_cluster_count_questions_served_total",
-			"Questions of other nodes for channels, seats and numbers that this node decided.",
+			"Requests from other nodes for channels, seats and numbers that this node decided.",
 			func() float64 { return float64(counts.Served.Load()) },
 		),
 		metrics.Counter(
@@ -360,12 +360,12 @@ func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 		),
 		metrics.Counter(
 			"dialler_cluster_requests_served_total",
-			"Requests of other nodes that were carried out.",
+			"Requests from other nodes that were carried out.",
 			func() float64 { return float64(st.Answered.Load()) },
 		),
 		metrics.Counter(
 			"dialler_cluster_requests_refused_total",
-			"Requests of other nodes that were refused: late, too many, or not this node's.",
+			"Requests from other nodes that were refused: late, too many, or not this node's.",
 			func() float64 { return float64(st.Refused.Load()) },
 		),
 	}

@@ -25,8 +25,8 @@ const (
 
 // errNodeSilent is the error when a node does not answer: it may still know the person.
 var errNodeSilent = engine.Unavailable("node_unreachable",
-	"a node of the cluster does not answer and may still know the person; see that it runs or is gone for a minute, "+
-		"then erase again", 5*time.Second)
+	"a node of the cluster does not answer and may still know the person; check that it runs or has been gone for a "+
+		"minute, then erase again", 5*time.Second)
 
 // erasureStep is one step of an erasure, for one node.
 type erasureStep struct {

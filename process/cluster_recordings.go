@@ -184,7 +184,7 @@ func (r *recordingElsewhere) Seek(offset int64, whence int) (int64, error) {
 		offset += r.size
 	}
 	if offset < 0 {
-		return 0, errors.New("process: a place before the recording's begin")
+		return 0, errors.New("process: a position before the recording's start")
 	}
 	r.on = offset
 	return offset, nil

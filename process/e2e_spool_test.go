@@ -234,7 +234,7 @@ func TestWhatLiveCallsProduceSurvivesTheDeathOfDatabaseAndDialler(t *testing.T) 
 	if ok, detail := w.checkOf("spool"); !ok || detail != "" {
 		t.Errorf("/readyz says of the spool: %v, %q", ok, detail)
 	}
-	for _, s := range []string{`"message":"what an earlier life had spooled was written to the database"`} {
+	for _, s := range []string{`"message":"writes spooled by an earlier process are now in the database"`} {
 		if !strings.Contains(w.log.String(), s) {
 			t.Errorf("the log has no %s", s)
 		}

@@ -118,7 +118,7 @@ func TestADiallerThatIsTakenOverEndsItsCallsBeforeTheOtherDials(t *testing.T) {
 	_ = first.cmd.Wait()
 	lines := strings.Split(strings.TrimSpace(first.log()), "\n")
 	if said := lines[len(lines)-1]; first.cmd.ProcessState.ExitCode() != 1 ||
-		said != "dialler: replaced: another process had taken the place of this one, and has ended; start this one again" {
+		said != "dialler: replaced: another process took this one's place and has ended; start this one again" {
 		t.Errorf("the first ends with %d: %s", first.cmd.ProcessState.ExitCode(), said)
 	}
 }

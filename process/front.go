@@ -179,7 +179,7 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	draining := http.Check{Name: "draining", OK: !f.p.draining}
 	f.p.mu.Unlock()
 	if !draining.OK {
-		draining.Detail = "the process is being stopped; live calls finish"
+		draining.Detail = "the process is stopping; live calls finish"
 	}
 	ports := http.Check{Name: "rtp_ports", OK: true}
 	if usable, all := f.p.media.Ports(); usable == 0 {

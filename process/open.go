@@ -496,7 +496,8 @@ func (p *Process) openSpool(name string, owner []byte) error {
 	}
 	if p.spool, err = spool.Open(spool.Config{Dir: dir, Size: int64(size) << 20, Lanes: writers,
 		Owner: owner, Log: p.log}); err != nil {
-		return fmt.Errorf("%w (--spool-size 0 does without: live calls then wait for a database that is away)", err)
+		return fmt.Errorf("%w (--spool-size 0 turns the spool off: live calls then wait while the database is unavailable)",
+			err)
 	}
 	p.closing = append(p.closing, func() { _ = p.spool.Close() })
 	return nil
@@ -558,7 +559,7 @@ func (p *Process) secureAPI(public string) error {
 			return fmt.Errorf("--tls-own: %w", err)
 		}
 		fingerprint := sha256.Sum256(cert.Certificate[0])
-		p.log.Info().Str("sha256", hex.EncodeToString(fingerprint[:])).Msg("the API's certificate is its own")
+		p.log.Info().Str("sha256", hex.EncodeToString(fingerprint[:])).Msg("the API uses its own self-signed certificate")
 		p.listenTLS(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert, nil })
 	case f.TLSCert != "":
 		files := &keys.CertificateFiles{Cert: f.TLSCert, Key: f.TLSKey}
@@ -603,7 +604,7 @@ func (p *Process) sources() metrics.Sources {
 		unowned = &p.gateway.Unowned
 	}
 	s.Others = append(s.Others, metrics.Counter("dialler_unowned_calls_total",
-		"Calls here for which the process found nobody who acts: a fault, each of them.",
+		"Calls here that the process found without an owner: each one is a fault.",
 		func() float64 { return float64(unowned.Load()) }))
 	if p.spool != nil {
 		s.Others = append(s.Others, metrics.Spool(p.spool.Stats)...)
@@ -613,7 +614,7 @@ func (p *Process) sources() metrics.Sources {
 	}
 	if p.ladders != nil {
 		s.Others = append(s.Others, metrics.Counter("dialler_sip_ladders_dropped_total",
-			"SIP ladders of failed calls that were not stored because the database was too slow or away.",
+			"SIP ladders of failed calls that were not stored because the database was too slow or unavailable.",
 			func() float64 { return float64(p.ladders.dropped.Load()) }))
 	}
 	return s

@@ -189,7 +189,7 @@ func (p *Process) maintain(ctx context.Context) {
 			}
 		case now := <-tick.C:
 			if err := p.store.Maintain(ctx, now); err != nil {
-				p.log.Error().Err(err).Msg("daily work of the database not done; it is tried again")
+				p.log.Error().Err(err).Msg("daily database maintenance not done; it is tried again")
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func publicURL(given, scheme string, api net.Addr, listeners []sipstack.Listener
 	}
 	all, err := machineAddresses()
 	if err != nil {
-		return "", fmt.Errorf("read the machine's addresses, for results of bots (or give --public-url): %w", err)
+		return "", fmt.Errorf("read the machine's addresses, for bot results (or give --public-url): %w", err)
 	}
 	host, err := reachedAt(listeners, routedAddress(), all)
 	if err != nil {
@@ -49,8 +49,8 @@ func publicURL(given, scheme string, api net.Addr, listeners []sipstack.Listener
 	base := scheme + netip.AddrPortFrom(host, at.Port()).String()
 	log.Warn().
 		Str("result_url", base).
-		Msg("the API listens on all addresses: bots post their results to this one. Give --public-url when they reach " +
-			"it by another")
+		Msg("the API listens on all addresses: bots post their results to this one. Give --public-url if they reach it at " +
+			"another")
 	return base, nil
 }
 
@@ -75,8 +75,8 @@ func reachedAt(listeners []sipstack.Listener, routed netip.Addr, machine []netip
 	}
 	if len(of) > 1 {
 		return netip.Addr{}, fmt.Errorf(
-			"the API listens on all addresses, and the machine has several: %v; give --public-url, the base URL under "+
-				"which bots reach it",
+			"the API listens on all addresses, and the machine has several: %v; give --public-url, the base URL at which "+
+				"bots reach it",
 			of,
 		)
 	}
@@ -121,7 +121,7 @@ func networks(list []string) (all []netip.Prefix, err error) {
 		}
 		if err != nil || p.Addr().Is4In6() { // peers are compared as IPv4
 
-			return nil, fmt.Errorf("--trusted-proxies: %q is no address and no network such as 10.0.0.0/8", s)
+			return nil, fmt.Errorf("--trusted-proxies: %q is neither an address nor a network such as 10.0.0.0/8", s)
 		}
 		all = append(all, p.Masked())
 	}

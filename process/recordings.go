@@ -83,7 +83,7 @@ func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 			// because a file without a row would never be found.
 			if err := k.files.Remove(r.ID); err != nil && engine.ErrorCode(err) != "recording_not_found" {
 				k.log.Error().Err(err).Str("attempt_id",
-					string(r.Attempt)).Msg("a recording whose time is over cannot be deleted; it is tried again tomorrow")
+					string(r.Attempt)).Msg("an expired recording cannot be deleted; it is tried again tomorrow")
 				continue
 			}
 			gone = append(gone, r.Attempt)
@@ -199,13 +199,13 @@ func (k *recordingKeeper) noteDamaged(ctx context.Context) {
 
 func (k *recordingKeeper) daily(ctx context.Context) {
 	if err := k.reconcile(ctx); err != nil && ctx.Err() == nil {
-		k.log.Error().Err(err).Msg("the folder of the recordings was not looked through; it is tried again tomorrow")
+		k.log.Error().Err(err).Msg("the recordings folder could not be scanned; it is tried again tomorrow")
 	}
 	switch n, err := k.sweep(ctx); {
 	case err != nil && ctx.Err() == nil:
-		k.log.Error().Err(err).Msg("recordings whose time is over are not all deleted; it is tried again tomorrow")
+		k.log.Error().Err(err).Msg("not all expired recordings were deleted; it is tried again tomorrow")
 	case n > 0:
-		k.log.Info().Int("recordings", n).Msg("recordings whose time was over deleted")
+		k.log.Info().Int("recordings", n).Msg("expired recordings deleted")
 	}
 }
 
@@ -214,7 +214,7 @@ func (k *recordingKeeper) run(ctx context.Context) {
 	defer day.Stop()
 	defer damaged.Stop()
 	if err := k.recover(ctx); err != nil && ctx.Err() == nil {
-		k.log.Error().Err(err).Msg("partial recordings were not all recovered; it is tried again at the next start")
+		k.log.Error().Err(err).Msg("not all partial recordings were recovered; it is tried again at the next start")
 	}
 	k.daily(ctx)
 	for {

@@ -65,7 +65,8 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	changed, restart := p.take(to)
 	now := p.settings()
 	p.tree.SetRules(now.AllowedCountries, now.CalleeCap, now.CalleePeriod)
-	p.log.Info().Int("changed", n).Strs("settings", changed).Msg("settings and trunks of the configuration file read anew")
+	p.log.Info().Int("changed", n).Strs("settings",
+		changed).Msg("settings and trunks read again from the configuration file")
 	return restart, nil
 }
 

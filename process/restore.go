@@ -52,8 +52,8 @@ func useDatabase(
 	}
 	unsafe, err := store.Unsafe(ctx)
 	if len(unsafe) > 0 {
-		log.Warn().Strs("settings", unsafe).Msg("the database server may lose what it has acknowledged: these settings " +
-			"are off; after a crash of its machine a number could be called twice")
+		log.Warn().Strs("settings", unsafe).Msg("the database server may lose acknowledged writes: these settings are " +
+			"off; after a crash of its machine a number could be called twice")
 	}
 	return n, err
 }
@@ -90,7 +90,7 @@ func (n *useNotes) keep() {
 		}
 	}
 	if err != nil {
-		n.log.Warn().Err(err).Msg("the data folder does not take the note of the last use of the database")
+		n.log.Warn().Err(err).Msg("could not record the last use of the database in the data folder")
 	}
 }
 
@@ -126,8 +126,8 @@ func (n *useNotes) run(ctx context.Context) {
 			case engine.ErrorCode(err) == "database_restored":
 				n.log.Error().
 					Err(err).
-					Msg("the database lost what was written last, by a recovery or a standby that took over; the next start " +
-						"will ask for a word on that")
+					Msg("the database lost its latest writes, by a recovery or a standby that took over; the next start will ask " +
+						"you to accept that")
 			}
 		}
 	}

@@ -89,11 +89,11 @@ func submitAll(ctx context.Context, kept *spool.Spool, submit func(context.Conte
 			if tries[r.ID]++; !lastWord(err) && tries[r.ID] < resultTries {
 				return false, nil
 			}
-			log.Error().Err(err).Str("call_id", string(r.Call)).Msg("a result that was kept is refused, and lost")
+			log.Error().Err(err).Str("call_id", string(r.Call)).Msg("a kept result was refused and is lost")
 		}
 		delete(tries, r.ID)
 		if failed := kept.ResultDone(r.ID, err != nil); failed != nil {
-			log.Error().Err(failed).Msg("the spool cannot forget a result")
+			log.Error().Err(failed).Msg("could not remove a result from the spool")
 		}
 		return true, nil
 	}

@@ -82,13 +82,13 @@ func retain(
 	}
 	d, err := records.Retain(ctx, now, keep)
 	if err != nil && ctx.Err() == nil {
-		log.Error().Err(err).Msg("expired data is not all dropped; it is tried again")
+		log.Error().Err(err).Msg("not all expired data was dropped; it is tried again")
 	}
 	if d.Attempts > 0 || len(d.Partitions) > 0 {
 		log.Info().
 			Int("attempts", d.Attempts).
 			Int("runs", d.Runs).
 			Strs("partitions", d.Partitions).
-			Msg("expired data is dropped")
+			Msg("expired data dropped")
 	}
 }

@@ -83,7 +83,7 @@ func TestWhatProvesThatALostLegIsOver(t *testing.T) {
 	f("486 to the INVITE", engine.ProofRefused, false, nil, invite("486 Busy Here"))
 	f("200 to the INVITE, 200 to its BYE", engine.ProofBye, false, script{sip.BYE: answers("200 OK")}, invite("200 OK"))
 	f("200 to the INVITE, no answer to its BYE", engine.Unproven, false, nil, invite("200 OK"))
-	f("BYE of the far side", engine.ProofHungUp, false, nil, hangsUp)
+	f("BYE from the far side", engine.ProofHungUp, false, nil, hangsUp)
 	f("200 to the BYE", engine.ProofBye, true, script{sip.BYE: answers("200 OK")}, nil)
 	f("481 to the BYE", engine.ProofBye, true, script{sip.BYE: unknown}, nil)
 	f("503 to the BYE", engine.Unproven, true, script{sip.BYE: answers("503 Service Unavailable")}, nil)

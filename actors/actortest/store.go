@@ -106,7 +106,7 @@ func (s *Store) SetDeaf(deaf bool) { s.View(func() { s.deaf = deaf }) }
 // SetDown makes commits fail, or work again.
 func (s *Store) SetDown(down bool) { s.View(func() { s.down = down }) }
 
-var errDown = errors.New("actortest: the database is away")
+var errDown = errors.New("actortest: the database is unavailable")
 
 // wait simulates the database's delay.
 func (s *Store) wait(ctx context.Context) (err error) {

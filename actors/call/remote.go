@@ -52,7 +52,7 @@ func (p *Process) AdoptLegs(ctx context.Context, epoch int64, open []attempt.Att
 		p.Remote.AdoptLegs(&at, func(_ []engine.LegID, err error) {
 			if err != nil {
 				p.Log.Warn().Err(err).Str("attempt_id", string(at.ID)).Int32("node", int32(at.Node)).
-					Msg("the node of a call does not answer; the call is lost")
+					Msg("the node that carries a call does not answer; the call is lost")
 			} else if p.Held != nil {
 				p.Held(at)
 			}
@@ -79,7 +79,7 @@ func (p *Process) EndAnswered(a *attempt.Attempt) {
 			continue
 		}
 		p.Log.Info().Str("attempt_id", string(a.ID)).
-			Msg("a call that an earlier life had answered is ended; its campaign has another owner")
+			Msg("ending a call that an earlier process answered; its campaign has another owner")
 		p.Phone.RecoverLeg(engine.RecoveredLeg{Attempt: a.ID, Leg: l.ID, Trunk: l.Trunk, From: a.From, To: a.To,
 			Dialog: l.Dialog, GiveUp: p.RingGrace},
 			func(e engine.LegEvent) {

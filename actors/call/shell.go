@@ -198,7 +198,7 @@ func (s *Shell) do(e call.Effect) {
 		if !s.own(e) {
 			d.Stats.Illegal.Add(1)
 			d.Log.Error().Str("effect", fmt.Sprintf("%T", e)).Str("attempt_id", string(a.ID)).
-				Msg("an effect that nobody carries out")
+				Msg("an effect has no handler")
 		}
 	}
 }

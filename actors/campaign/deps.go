@@ -70,4 +70,4 @@ type Configs interface {
 // configPatience bounds a fetch in addition to the port's own bound.
 const configPatience = 30 * time.Second
 
-var errNoConfigs = engine.Invalid(campaign.FailureConfigUnreachable, "this process fetches no configurations")
+var errNoConfigs = engine.Invalid(campaign.FailureConfigUnreachable, "this process does not fetch configurations")

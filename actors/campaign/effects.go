@@ -113,13 +113,13 @@ func (r *run) do(effect core.Effect) {
 		d.Log.Warn().Str("campaign_id", string(r.id)).Dur("step", e.By).
 			Msg("the wall clock was stepped; windows and due contacts are checked again")
 	case core.RoundLost:
-		d.Log.Warn().Str("campaign_id", string(r.id)).Msg("a reservation was not answered; its contacts go back")
+		d.Log.Warn().Str("campaign_id", string(r.id)).Msg("a reservation was not answered; its contacts return to the queue")
 	case core.Closing:
 		d.Log.Info().Str("campaign_id", string(r.id)).Int("attempts",
-			e.Attempts).Msg("closing attempts of an earlier process life")
+			e.Attempts).Msg("closing attempts left open by an earlier process")
 	default:
 		if !r.ask(effect) {
-			panic(fmt.Sprintf("actors: a run's effect %T is not carried out", effect))
+			panic(fmt.Sprintf("actors: no handler for a run's effect %T", effect))
 		}
 	}
 }

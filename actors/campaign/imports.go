@@ -114,7 +114,7 @@ var (
 	errClosing   = engine.Unavailable("closing", "", time.Second)
 	errUnsettled = engine.Unavailable("import_unsettled",
 		"", 2*time.Second)
-	errEmptyFile = engine.Invalid("empty_file", "The file has no rows behind its first line.")
+	errEmptyFile = engine.Invalid("empty_file", "The file has no rows after its first line.")
 )
 
 // begin asks the campaign and begins the import.
@@ -354,7 +354,7 @@ func (i *importing) fail(cause error) {
 	i.imp.State, i.imp.FinishedAt, i.imp.Problem = campaign.ImportFailed, &now, &p
 	if err := i.d.Store.FailImport(ctx, i.imp.ID, p, now); err != nil {
 		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).
-			Msg("the end of an import is not stored; it is found later")
+			Msg("could not store the end of an import; it will be found later")
 	}
 }
 
@@ -363,7 +363,7 @@ func (i *importing) close() {
 	defer cancel()
 	if err := i.d.Store.CloseImport(ctx, i.imp.ID); err != nil {
 		i.d.Log.Warn().Err(err).Str("campaign_id", string(i.imp.Campaign)).
-			Msg("staged rows are not removed; that is done later")
+			Msg("staged rows were not removed; they will be later")
 	}
 }
 

@@ -185,7 +185,7 @@ func (n *Node) askAt(ctx context.Context, to engine.Incarnation, leave time.Dura
 	case a.err == nil:
 		return a.body, nil
 	case errors.Is(a.err, link.ErrOver) && r.of == (ownership.Identity{}):
-		return nil, engine.NotFound("node_not_found", "the node that this was for is not here any more")
+		return nil, engine.NotFound("node_not_found", "the node that this was for is gone")
 	case errors.Is(a.err, link.ErrNotSent), errors.Is(a.err, link.ErrOver):
 		return nil, ErrOwnerAway
 	case errors.As(a.err, &told):
@@ -231,7 +231,7 @@ func (n *Node) served(from engine.Incarnation, left time.Duration, r *request) (
 	defer func() {
 		if p := recover(); p != nil {
 			n.log.Error().Str("method", r.method).Str("why", fmt.Sprint(p)).
-				Msg("a request of another node was not carried out")
+				Msg("a request from another node failed")
 			err = fmt.Errorf("cluster: %v", p)
 		}
 	}()

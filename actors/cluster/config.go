@@ -81,7 +81,7 @@ func parseMembership(s string) (m membership, err error) {
 	}
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok || len(s) > 4096 {
-		return m, invalid("it has no scheme, or over 4096 bytes")
+		return m, invalid("it has no scheme, or is over 4096 bytes")
 	}
 	hosts, prefix, _ := strings.Cut(rest, "/")
 	m = membership{scheme: scheme, prefix: "/" + strings.Trim(prefix, "/")}
@@ -93,7 +93,7 @@ func parseMembership(s string) (m membership, err error) {
 		m.hosts = append(m.hosts, h)
 	}
 	if _, err := url.PathUnescape(prefix); err != nil {
-		return m, invalid("its prefix is no path")
+		return m, invalid("its prefix is not a path")
 	}
 	switch m.scheme {
 	case schemeEtcd:
@@ -102,10 +102,10 @@ func parseMembership(s string) (m membership, err error) {
 		}
 	case schemeAutomanaged:
 		if m.prefix != "/" {
-			return m, invalid("automanaged has no prefix")
+			return m, invalid("automanaged takes no prefix")
 		}
 	default:
-		return m, invalid("the scheme is another one")
+		return m, invalid("unknown scheme")
 	}
 	return m, nil
 }

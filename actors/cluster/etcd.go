@@ -80,8 +80,8 @@ func (e *etcdMembers) close() {
 func (e *etcdMembers) run() {
 	for e.ctx.Err() == nil {
 		if err := e.session(); err != nil && e.ctx.Err() == nil {
-			e.n.log.Warn().Str("why", err.Error()).Msg("etcd does not answer; who is a member is not known until it does, " +
-				"leases go on")
+			e.n.log.Warn().Str("why", err.Error()).Msg("etcd does not answer; membership is unknown until it does, leases " +
+				"continue")
 		}
 		t := time.NewTimer(etcdRetry)
 		select {

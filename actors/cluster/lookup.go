@@ -287,7 +287,7 @@ func (n *Node) addressOf(ctx context.Context, id engine.Incarnation) (string, er
 		return "", err
 	}
 	if !ok {
-		return "", engine.NotFound("node_not_found", "no node was ever this incarnation")
+		return "", engine.NotFound("node_not_found", "no node ever had this incarnation")
 	}
 	n.located(id, node.Address)
 	return node.Address, nil

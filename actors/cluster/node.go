@@ -70,7 +70,7 @@ func Start(ctx context.Context, cfg Config, store Owners, clock Clock) (*Node, e
 		return nil, err
 	}
 	if cfg.Secret != "" && len(cfg.Secret) < 16 {
-		return nil, engine.Invalid("cluster_secret_short", "the secret of the cluster has at least 16 bytes")
+		return nil, engine.Invalid("cluster_secret_short", "the cluster secret must have at least 16 bytes")
 	}
 	if cfg.Secret != "" { // it is sent in plain text
 		cfg.Secret = hex.EncodeToString([]byte(cfg.Secret))
@@ -212,7 +212,7 @@ func (n *Node) keep() {
 		now := n.clock.Boot()
 		var err error
 		if effects, err = lease.Apply(now, ev, effects[:0]); err != nil {
-			n.log.Error().Err(err).Msg("an event of the lease was refused")
+			n.log.Error().Err(err).Msg("a lease event was refused")
 			continue
 		}
 		n.state.Store(lease.State)
@@ -312,7 +312,7 @@ func (n *Node) tellStore(what string, f func(context.Context) error) {
 	defer cancel()
 	if err := f(ctx); err != nil {
 		n.log.Warn().Str("what", what).Str("code",
-			engine.ErrorCode(err)).Msg("the database was not told; the lease ends by itself")
+			engine.ErrorCode(err)).Msg("could not tell the database; the lease will expire by itself")
 	}
 }
 

@@ -119,8 +119,9 @@ func splitAddress(hostport string) (host string, port int, err error) {
 func (w *wire) start() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			w.n.log.Error().Str("listen", w.n.cfg.Listen).Str("why", fmt.Sprint(r)).Msg("messages between nodes cannot be taken")
-			err = engine.Unavailable("cluster_not_started", "messages between nodes cannot be taken on "+w.n.cfg.Listen+
+			w.n.log.Error().Str("listen", w.n.cfg.Listen).Str("why",
+				fmt.Sprint(r)).Msg("cannot listen for messages between nodes")
+			err = engine.Unavailable("cluster_not_started", "cannot listen for messages between nodes on "+w.n.cfg.Listen+
 				"; is the port free, and is the address one of this machine's?", time.Second)
 		}
 	}()
@@ -176,12 +177,12 @@ func (w *wire) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo
 		md, _ := metadata.FromIncomingContext(stream.Context())
 		shown := md.Get(secretKey)
 		if len(shown) != 1 || subtle.ConstantTimeCompare([]byte(shown[0]), []byte(s)) != 1 {
-			return status.Error(codes.Unauthenticated, "the secret of the cluster is missing or another one")
+			return status.Error(codes.Unauthenticated, "the cluster secret is missing or does not match")
 		}
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			w.n.log.Error().Str("why", fmt.Sprint(r)).Msg("a message of another node could not be read; the connection is closed")
+			w.n.log.Error().Str("why", fmt.Sprint(r)).Msg("could not read a message from another node; the connection is closed")
 			err = status.Error(codes.InvalidArgument, "unreadable")
 		}
 	}()

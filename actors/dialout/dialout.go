@@ -207,7 +207,7 @@ func (o *dialout) barred() error {
 }
 
 var (
-	errDraining = engine.Unavailable("node_draining", "the dialler is being stopped and places no new call",
+	errDraining = engine.Unavailable("node_draining", "the dialler is stopping and places no new calls",
 		5*time.Second)
 	// errFenced refuses a call on a node whose lease ran out.
 	errFenced = engine.Unavailable("node_fenced",
@@ -244,7 +244,7 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 	case admission.Later:
 		d.After(e.After, o.self, e.Event)
 	default:
-		panic(fmt.Sprintf("actors: an effect %T of a dialout's admission is not carried out", effect))
+		panic(fmt.Sprintf("actors: no handler for effect %T of a dialout's admission", effect))
 	}
 }
 

@@ -82,7 +82,7 @@ func (g *guardian) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, 
 		line = line.Bytes("stack", at.stack)
 	}
 	if g.resume(child) {
-		line.Msg("actor goes on after a fault")
+		line.Msg("actor resumed after a fault")
 		parent.ResumeChildren(child)
 		return
 	}
@@ -95,7 +95,7 @@ func (g *guardian) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, 
 	if k := n - restartsAtOnce - 1; k < 5 {
 		wait = min(restartFirst<<k, restartLast)
 	}
-	line.Dur("wait_ms", wait).Msg("actor faults again and again; it is restarted later")
+	line.Dur("wait_ms", wait).Msg("actor keeps failing; it is restarted later")
 	g.s.Stats.Failing.Add(1)
 	time.AfterFunc(wait, func() {
 		g.s.Stats.Failing.Add(-1)

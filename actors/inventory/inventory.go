@@ -101,7 +101,7 @@ func (k *Keeper) look() {
 	c := &k.cfg
 	for _, a := range k.noted.Since(c.Clock.Boot(), UnownedFor+ActorAwayFor, c.Carried(), c.Owned) {
 		k.Unowned.Add(1)
-		c.Log.Warn().Str("attempt_id", string(a)).Msg("nobody acts for a call here; it is hung up")
+		c.Log.Warn().Str("attempt_id", string(a)).Msg("a call here has no owner; it is hung up")
 		End(c.Telephony, c.Media, a, func(engine.LegEvent) {})
 		c.Media.CloseMedia(a)
 		c.Telephony.ForgetLegs(a)

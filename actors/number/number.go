@@ -75,7 +75,7 @@ func (a *numberActor) Receive(ctx actor.Context) {
 		for _, id := range a.straying(now) {
 			a.slot.Forget(id)
 			a.d.Log.Warn().Stringer("number", a.no).Str("attempt_id", string(id)).
-				Msg("an outbound number that nobody gave back is taken back")
+				Msg("reclaimed an outbound number that was not released")
 		}
 		a.d.Stats.Leases.Add(int64(a.slot.Held() - before))
 		a.d.After(a.d.Reconcile, ctx.Self(), m)
@@ -91,11 +91,11 @@ func (a *numberActor) watch() {
 	answered, of := a.slot.AnswerRate()
 	if a.alarm == numberpool.AlarmNone {
 		a.d.Log.Info().Stringer("number", a.no).Int("answered", answered).Int("calls", of).
-			Msg("outbound number: its answer rate is usual again")
+			Msg("outbound number: its answer rate is back to normal")
 		return
 	}
 	a.d.Log.Warn().Stringer("number", a.no).Str("alarm", string(a.alarm)).Int("answered", answered).Int("calls", of).
-		Msg("outbound number: so few answer that it may be labelled as spam; look at it, rest it or replace it")
+		Msg("outbound number: so few calls are answered that it may be labelled as spam; check, rest or replace it")
 }
 
 // store makes a quarantine durable, so that it outlives the process.

@@ -171,7 +171,7 @@ func (a *numberActor) counted(now time.Time, m *slotCounted) {
 		}
 		if n := len(drop) + len(add); n > 0 {
 			a.d.Log.Info().Stringer("number", a.no).Int("ended", len(drop)).Int("live", len(add)).
-				Msg("the count of a number's calls was corrected by the database")
+				Msg("corrected the count of a number's calls from the database")
 		}
 	}
 	a.d.Stats.Leases.Add(int64(a.slot.Held() - before))

@@ -163,7 +163,7 @@ func (a *trunkActor) counted(m *lease.Counted) {
 		}
 		if n := len(drop) + len(add); n > 0 {
 			a.d.Log.Info().Str("trunk", string(a.t.Settings().ID)).Int("ended", len(drop)).Int("live", len(add)).
-				Msg("the count of a trunk's channels was corrected by the database")
+				Msg("corrected the count of a trunk's channels from the database")
 		}
 	}
 	a.d.Stats.Leases.Add(int64(a.t.Held() - before))

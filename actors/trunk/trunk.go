@@ -94,7 +94,7 @@ func (a *trunkActor) receive(ctx actor.Context) {
 			a.t.Release(a.now, leg)
 			a.d.Stats.Leases.Add(-1)
 			a.d.Log.Warn().Str("trunk", string(a.t.Settings().ID)).Str("leg", string(leg)).
-				Msg("a channel that nobody gave back is taken back")
+				Msg("reclaimed a channel that was not released")
 		}
 		a.d.After(a.d.Reconcile, ctx.Self(), m)
 	}

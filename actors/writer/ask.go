@@ -26,8 +26,9 @@ func Ask[T any](ctx context.Context, g *Group, to *actor.PID, msg any) (T, error
 		return zero, errLeftWhileAway
 	}
 	if err != nil { // an answer may still come: it is ignored
-		return zero, engine.Unavailable("timeout", "the dialler did not answer in time; whether the command was "+
-			"carried out is not known, try again with the same Idempotency-Key", time.Second)
+		return zero, engine.Unavailable("timeout",
+			"the dialler did not answer in time; the command may or may not have been carried out, try again with the same "+
+				"Idempotency-Key", time.Second)
 	}
 	res, _ := f.Result()
 	a, ok := res.(*host.Answer)

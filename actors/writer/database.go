@@ -51,7 +51,7 @@ type Database struct {
 
 // errDatabaseAway refuses what cannot be done without the database.
 var errDatabaseAway = engine.Unavailable("database_unavailable",
-	"the database is away and nothing can be stored; nothing was done, try again", 2*time.Second)
+	"the database is unavailable and nothing can be stored; nothing was done, try again", 2*time.Second)
 
 // errLeftWhileAway answers a request in progress when the database went down.
 var errLeftWhileAway = engine.Unavailable("database_unavailable",
@@ -86,7 +86,7 @@ func (w *Database) failed(who string, err error) {
 	w.status.Up, w.status.Since, w.status.Detail = false, w.g.Clock.Now(), detail
 	w.status.Outages++
 	w.g.Log.Error().Err(err).Str("code", errDatabaseAway.Code).
-		Msg("the database is away; no new call is placed until it is back, live calls go on")
+		Msg("the database is unavailable; no new call is placed until it is back, live calls go on")
 	w.tell(false)
 	w.gone()
 }

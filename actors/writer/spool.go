@@ -219,7 +219,7 @@ func (w *writer) replayed(ctx actor.Context, m *replayed) {
 	}
 	if m.release != nil {
 		w.d.Log.Error().Err(m.release).
-			Msg("what was spooled is in the database, but the spool cannot be overwritten; the next start tries again")
+			Msg("the spooled writes are in the database, but the spool cannot be overwritten; the next start tries again")
 	}
 	for i := range n {
 		q := &s.kept[i]
@@ -283,7 +283,7 @@ func (g *Group) Replay(ctx context.Context) ([]attempt.Attempt, error) {
 		for i, err := range refused {
 			if err != nil {
 				g.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id", string(group[i].Campaign)).
-					Msg("the database refused a spooled write of an earlier life")
+					Msg("the database refused a write that an earlier process had spooled")
 			}
 			if errors.Is(err, journal.ErrStaleEpoch) {
 				for _, a := range group[i].Attempts {
@@ -296,7 +296,7 @@ func (g *Group) Replay(ctx context.Context) ([]attempt.Attempt, error) {
 	})
 	if writes > 0 {
 		g.Log.Info().Int("writes", writes).Int("refused", rejected).
-			Msg("what an earlier life had spooled was written to the database")
+			Msg("writes spooled by an earlier process are now in the database")
 	}
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (p *poster) post(to, token string, body []byte) (int, error) {
 }
 
 // errAnswered means that the server has begun to respond, so the connection was good.
-var errAnswered = errors.New("the answer is no HTTP")
+var errAnswered = errors.New("the answer is not HTTP")
 
 func isTimeout(err error) bool {
 	var e net.Error

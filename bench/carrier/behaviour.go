@@ -142,7 +142,7 @@ func (b *Behaviour) validate() error {
 	case Human, Machine, Fax, SIT, Quiet, NoAnswer, Silent:
 	case Refuse:
 		if b.Code < 300 || b.Code > 699 {
-			return fmt.Errorf("behaviour refuse: code %d is no final refusal; give 300 to 699", b.Code)
+			return fmt.Errorf("behaviour refuse: code %d is not a final refusal; give 300 to 699", b.Code)
 		}
 	default:
 		return fmt.Errorf("behaviour kind %q is unknown; use human, machine, fax, sit, quiet, refuse, no_answer or silent",
@@ -160,7 +160,7 @@ func (b *Behaviour) validate() error {
 	}
 	if b.Recording != "" {
 		if !b.Kind.answers() {
-			return fmt.Errorf("behaviour %s: only who answers plays a recording", b.Kind)
+			return fmt.Errorf("behaviour %s: only a callee that answers plays a recording", b.Kind)
 		}
 		if _, err := voice.ReadWAV(b.Recording); err != nil {
 			return fmt.Errorf("behaviour recording: %w", err)

@@ -207,7 +207,7 @@ func (c *Config) rules() (*rules, error) {
 		}
 	}
 	if c.Loss < 0 || c.Loss >= 1 {
-		return nil, fmt.Errorf("loss %v: a share below 1", c.Loss)
+		return nil, fmt.Errorf("loss %v: must be a share below 1", c.Loss)
 	}
 	if err := c.Credentials.validate(); err != nil {
 		return nil, err

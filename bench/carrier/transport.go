@@ -97,7 +97,7 @@ func (c *Carrier) listen(listen string) error {
 		c.udp, c.tcp, c.addr = udp, tcp, at
 		return nil
 	}
-	return errors.New("carrier: found no port that is free for UDP and TCP alike")
+	return errors.New("carrier: found no port free for both UDP and TCP")
 }
 
 func (c *Carrier) readUDP() {

@@ -153,13 +153,13 @@ func (f *File) Check(r *Request, status int, header nethttp.Header, answer []byt
 	}
 	var v any
 	if err := json.Unmarshal(r.Body, &v); err != nil {
-		return fmt.Errorf("contract: a body was accepted that is no JSON: %w", err)
+		return fmt.Errorf("contract: accepted a body that is not JSON: %w", err)
 	}
 	allowed := func(v any) error {
 		return media.Schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.VisitAsRequest())
 	}
 	if err := allowed(v); err != nil && allowed(withoutNulls(v)) != nil {
-		return fmt.Errorf("contract: a body was accepted that the file does not allow: %w", err)
+		return fmt.Errorf("contract: accepted a body that the file does not allow: %w", err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ type commitCmd struct {
 	Loads    []int         `help:"Events a second that are offered; a call has five." default:"500,1000,2000,4000,8000"`
 	Batches  []int         `help:"Events of one COPY." default:"100,250,500,1000"`
 	Groups   []int         `help:"Writes that are spooled at a time." default:"1,10,100"`
-	Duration time.Duration `help:"Of each row." default:"10s"`
+	Duration time.Duration `help:"Length of each measurement." default:"10s"`
 	JSON     bool          `name:"json" help:"Print the figures as JSON."`
 }
 

@@ -129,7 +129,7 @@ func AMD(ctx context.Context, cfg AMDConfig) (*AMDFigures, error) {
 	r := &amdRun{cfg: cfg, recordings: folder.Recordings, modes: []engine.AMDMode{engine.AMDOff, engine.AMDSequential,
 		engine.AMDParallel}}
 	if n := r.calls(); n > amdCalls {
-		return nil, fmt.Errorf("load: that would be %d calls, at most %d are made: split the folder", n, amdCalls)
+		return nil, fmt.Errorf("load: that would be %d calls, more than the %d allowed: split the folder", n, amdCalls)
 	}
 	dir, err := os.MkdirTemp("", "dialler-recordings-")
 	if err != nil {

@@ -79,7 +79,7 @@ func (c CampaignConfig) withDefaults() (CampaignConfig, error) {
 	case sc.Contacts < 1 || sc.Contacts > 100_000:
 		return c, errors.New("load: --contacts must be 1 to 100000")
 	case low != high || pl != ph || low < 1:
-		return c, errors.New("load: workers and answers must not change in time, or the real callees could not be told " +
+		return c, errors.New("load: workers and answers must not change over time, or the real callees could not be told " +
 			"what to do")
 	case sc.Machines > 0:
 		return c, errors.New("load: the share of machines must be 0: who answered is not judged here")
@@ -278,7 +278,7 @@ func (c *Comparison) judge() {
 	apart("busy %", c.Real.Busy, c.Mean.Busy)
 	apart("connects/h", c.Real.PerHour, c.Mean.PerHour)
 	if c.Real.Abandon < c.Least || c.Real.Abandon > c.Most {
-		fail("abandon %% is %.2f, the simulated are %.2f to %.2f", c.Real.Abandon, c.Least, c.Most)
+		fail("abandon %% is %.2f, simulated %.2f to %.2f", c.Real.Abandon, c.Least, c.Most)
 	}
 	if !c.Real.Within {
 		fail("%d of %d live answers were abandoned: over the cap of %.2f %%", c.Real.Abandoned,

@@ -78,11 +78,11 @@ func (c Config) withDefaults() (Config, error) {
 	case float64(c.Rate)*c.Duration.Seconds() > contactLimit:
 		return c, fmt.Errorf("load: rate times duration is over %d calls", contactLimit)
 	case c.Trunk != "" && c.SIPp:
-		return c, fmt.Errorf("load: --trunk and --sipp exclude each other")
+		return c, fmt.Errorf("load: --trunk and --sipp are mutually exclusive")
 	case c.Bot != "" && c.Bot != "ws" && c.Bot != "sip":
 		return c, fmt.Errorf("load: --bot must be ws or sip")
 	case c.MaxRate > rateLimit || c.Step < 1:
-		return c, fmt.Errorf("load: --max-rate is at most %d and --step at least 1", rateLimit)
+		return c, fmt.Errorf("load: --max-rate must be at most %d and --step at least 1", rateLimit)
 	}
 	return c, nil
 }

@@ -85,7 +85,7 @@ func (f *Figures) Good() (bool, string) {
 		return false, why
 	}
 	if f.Reached < 0.98*float64(f.Rate) {
-		return false, fmt.Sprintf("%.1f calls/s were reached of %d offered", f.Reached, f.Rate)
+		return false, fmt.Sprintf("reached %.1f calls/s of %d offered", f.Reached, f.Rate)
 	}
 	return true, ""
 }
@@ -96,7 +96,7 @@ func (f *Figures) Succeeded() (bool, string) {
 	case f.Offered == 0:
 		return false, "no call was offered"
 	case f.Success < Threshold:
-		return false, fmt.Sprintf("%.3f %% of the calls succeeded, %.1f %% are asked for (%s)", 100*f.Success, 100*Threshold,
+		return false, fmt.Sprintf("%.3f %% of the calls succeeded, %.1f %% are required (%s)", 100*f.Success, 100*Threshold,
 			f.failures())
 	}
 	return true, ""
@@ -127,17 +127,17 @@ func (f *Figures) Print(w io.Writer) {
 	if len(f.Failures) > 0 {
 		row("failures", "%s", f.failures())
 	}
-	row("CPU a call", "engine %.3f ms, PostgreSQL %.3f ms, carrier %.3f ms, bot %.3f ms", f.CPU.Engine, f.CPU.Postgres,
+	row("CPU per call", "engine %.3f ms, PostgreSQL %.3f ms, carrier %.3f ms, bot %.3f ms", f.CPU.Engine, f.CPU.Postgres,
 		f.CPU.Carrier, f.CPU.Bot)
 	row("post-dial delay", "p50 %.1f ms, p99 %.1f ms, max %.1f ms", f.PostDial.P50, f.PostDial.P99, f.PostDial.Max)
 	row("answer to bot", "p50 %.1f ms, p99 %.1f ms, max %.1f ms", f.AnswerBot.P50, f.AnswerBot.P99, f.AnswerBot.Max)
 	row("group commit", "p50 %.1f ms, p99 %.1f ms; %.1f writes each, %.2f a call", f.Commit.P50, f.Commit.P99, f.GroupSize,
 		f.Commits)
 	row("live calls", "%.0f, at most %d", f.Live, f.LivePeak)
-	row("memory", "resident %.0f MiB before, %.0f MiB steady, %.0f MiB at most: %.1f KiB a live call (%.1f KiB of live "+
-		"heap)",
+	row("memory", "resident %.0f MiB before, %.0f MiB steady, %.0f MiB at most: %.1f KiB per live call (%.1f KiB of "+
+		"live heap)",
 		f.RSSBefore, f.RSSSteady, f.RSSPeak, f.KiBPerCall, f.HeapPerCall)
-	row("engine a live call", "%.4f %% of a core in the steady part", f.StreamCore)
-	row("WAL", "%.1f KiB a call", f.WALPerCall)
+	row("engine per live call", "%.4f %% of a core in the steady part", f.StreamCore)
+	row("WAL", "%.1f KiB per call", f.WALPerCall)
 	_ = t.Flush()
 }

@@ -33,7 +33,7 @@ func FindMax(ctx context.Context, cfg Config) (*Search, error) {
 		s.Probes = append(s.Probes, f)
 		good, why := f.Good()
 		if good {
-			cfg.Log("%d/s: good (engine %.3f ms a call, %.1f/s reached)", rate, f.CPU.Engine, f.Reached)
+			cfg.Log("%d/s: good (engine %.3f ms per call, reached %.1f/s)", rate, f.CPU.Engine, f.Reached)
 			if rate > s.Max {
 				s.Max, s.Best = rate, f
 			}

@@ -41,7 +41,7 @@ const importLimit = 100
 // and reports the memory that the engine used meanwhile.
 func Import(ctx context.Context, cfg Config, n, size int) (*ListFigures, error) {
 	if n < 1 || n > 10_000_000 || size > 1<<30 {
-		return nil, errors.New("load: --list must be 1 to 10000000 contacts, and their file have at most 1 GiB")
+		return nil, errors.New("load: --list must be 1 to 10000000 contacts, and their file at most 1 GiB")
 	}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -222,7 +222,7 @@ func (f *ListFigures) Print(out io.Writer) {
 		return
 	}
 	row("dialled", "%d calls in %.0f s, at most %d at a time", f.Calls, f.Duration, f.LivePeak)
-	row("stopped", "answered in %.1f s, %d who waited put away in %.0f s", f.StopTook, f.PutAway, f.AwayTook)
+	row("stopped", "answered in %.1f s, %d waiting contacts cleared in %.0f s", f.StopTook, f.PutAway, f.AwayTook)
 	row("memory", "%.0f MiB started, %.0f MiB importing, %.0f MiB at most", f.Started, f.Imported, f.Peak)
 	_ = t.Flush()
 }

@@ -94,7 +94,7 @@ func Nodes(ctx context.Context, cfg Config, n int) (*NodesFigures, error) {
 		r, err := nodesRun(ctx, c, nodes, placement, f.Pinned)
 		if err == nil {
 			f.Runs = append(f.Runs, *r)
-			cfg.Log("%d nodes, %s, %d/s: engines %.3f ms, PostgreSQL %.3f ms a call", nodes, placement, rate, r.Engine,
+			cfg.Log("%d nodes, %s, %d/s: engines %.3f ms, PostgreSQL %.3f ms per call", nodes, placement, rate, r.Engine,
 				r.Postgres)
 		}
 		return err
@@ -138,7 +138,7 @@ func (r *NodesRun) cpu() float64 { return r.Engine + r.Postgres }
 func (f *NodesFigures) Wrong() (wrong []string) {
 	for i := range f.Runs {
 		if r := &f.Runs[i]; r.Success < Threshold || r.Reached < 0.95*float64(r.Rate) {
-			wrong = append(wrong, fmt.Sprintf("%d nodes, %s, %d/s: %.2f %% of the calls succeeded, %.1f calls/s were reached %v",
+			wrong = append(wrong, fmt.Sprintf("%d nodes, %s, %d/s: %.2f %% of the calls succeeded, reached %.1f calls/s %v",
 				r.Nodes, r.Placement, r.Rate, 100*r.Success, r.Reached, r.Failures))
 		}
 	}
@@ -295,7 +295,7 @@ func (c *cluster) campaigns(ctx context.Context, nodes int, placement string) (i
 		var node string
 		if err := c.db.QueryRow(ctx, "SELECT n.name FROM owners o JOIN nodes n USING (incarnation) WHERE o.kind = "+
 			"'campaign' AND o.identity = $1", id).Scan(&node); err != nil {
-			return nil, fmt.Errorf("load: who acts for a campaign is not known: %w", err)
+			return nil, fmt.Errorf("load: cannot tell who acts for a campaign: %w", err)
 		}
 		if _, has := owned[node]; !has {
 			owned[node] = id

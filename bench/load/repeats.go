@@ -236,7 +236,7 @@ func (f *RepeatsFigures) judge(ctx context.Context, w *world, id string) error {
 		f.Failures = append(f.Failures, fmt.Sprintf("%d triggers were carried out for %d keys", f.Events, f.Keys))
 	}
 	if f.Fresh > f.Keys {
-		f.Failures = append(f.Failures, fmt.Sprintf("%d answers are called the first for %d keys", f.Fresh, f.Keys))
+		f.Failures = append(f.Failures, fmt.Sprintf("%d answers claim to be the first for %d keys", f.Fresh, f.Keys))
 	}
 	return nil
 }

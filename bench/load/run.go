@@ -238,7 +238,7 @@ func (w *world) stuck(ctx context.Context, m map[string]float64) {
 	w.cfg.Log("nothing moves for %s with %.0f live calls; what the engine does is in goroutine.pprof and its log",
 		settleLimit, m["dialler_live_calls"])
 	if err := w.api.profile(ctx, w.profiles, "goroutine", "?debug=1", w.dir); err != nil {
-		w.cfg.Log("its goroutines are not known: %v", err)
+		w.cfg.Log("its goroutines could not be read: %v", err)
 	}
 }
 

@@ -291,9 +291,9 @@ func (f *SoakFigures) judge(long time.Duration) {
 		f.Reached = float64(last.Attempts-first.Attempts) / (last.At - first.At)
 		f.PerCall = 1024 * (last.PGDisk - first.PGDisk) / max(float64(last.Attempts-first.Attempts), 1)
 	}
-	fail(f.Reached < 0.98*float64(f.Rate), "%.1f calls/s were reached of %d", f.Reached, f.Rate)
+	fail(f.Reached < 0.98*float64(f.Rate), "reached %.1f calls/s of %d", f.Reached, f.Rate)
 	fail(f.Calls == 0 || float64(f.Served) < Threshold*float64(f.Calls),
-		"%d of %d calls were served, %.1f %% are asked for: %v", f.Served, f.Calls, 100*Threshold, f.Outcomes)
+		"%d of %d calls were served, %.1f %% are required: %v", f.Served, f.Calls, 100*Threshold, f.Outcomes)
 	a := &f.After
 	fail(a.LiveCalls+a.Legs+a.MediaPaths+a.BotSockets+a.Seats+a.Channels+a.Numbers+f.HoldsLeft > 0,
 		"left at the end: %d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, %d number "+

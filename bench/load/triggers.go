@@ -263,7 +263,7 @@ func (f *TriggersFigures) Wrong() (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%d triggers were accepted, %d contacts are stored", f.Accepted, f.Stored))
 	}
 	if h := &f.Half; h.Rate < 0.98*h.Offered {
-		wrong = append(wrong, fmt.Sprintf("%.0f of %.0f triggers/s were reached at half the highest rate", h.Rate, h.Offered))
+		wrong = append(wrong, fmt.Sprintf("reached %.0f of %.0f triggers/s at half the highest rate", h.Rate, h.Offered))
 	} else if h.Latency.P99 > h.Commit.P99+triggerPatience {
 		wrong = append(wrong, fmt.Sprintf("at half the highest rate a trigger takes %.1f ms (p99), a group commit %.1f "+
 			"ms; %d ms more are allowed", h.Latency.P99, h.Commit.P99, triggerPatience))

@@ -101,7 +101,7 @@ func decodeSection(n *yaml.Node, s *campaignSection) error {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return wrongSection("", "holds the settings of a campaign, one to a line, and contacts: N")
+		return wrongSection("", "holds the settings of a campaign, one per line, and contacts: N")
 	}
 	b, err := json.Marshal(m)
 	if err != nil {

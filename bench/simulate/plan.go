@@ -61,7 +61,7 @@ func Read(name string, r io.Reader) (Plan, error) {
 	}
 	d := &document{name: name, lines: map[string]int{}}
 	if len(b) > fileMost {
-		return Plan{}, d.wrong(0, "", "is larger than 1 MiB; give long courses as sines or repeated pieces")
+		return Plan{}, d.wrong(0, "", "is larger than 1 MiB; give long schedules as sines or repeated pieces")
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(b)))
 	var root, more yaml.Node
@@ -136,9 +136,9 @@ func (d *document) mapping(n *yaml.Node, what string, fields ...field) error {
 		at := slices.Index(names, k.Value)
 		switch {
 		case k.Kind != yaml.ScalarNode || at < 0:
-			return d.wrong(k.Line, dotted(what, k.Value), "is not a key here; known are "+strings.Join(names, ", "))
+			return d.wrong(k.Line, dotted(what, k.Value), "is not a key here; valid keys are "+strings.Join(names, ", "))
 		case seen[k.Value]:
-			return d.wrong(k.Line, dotted(what, k.Value), "stands here twice; keep one")
+			return d.wrong(k.Line, dotted(what, k.Value), "appears twice; keep one")
 		}
 		seen[k.Value] = true
 		if what == "" {
@@ -158,7 +158,7 @@ func (d *document) list(n *yaml.Node, what string, most int, read func(*yaml.Nod
 		return d.wrong(n.Line, what, "must be a list")
 	}
 	if len(n.Content) == 0 || len(n.Content) > most {
-		return d.wrong(n.Line, what, fmt.Sprintf("must have 1 to %d elements, it has %d", most, len(n.Content)))
+		return d.wrong(n.Line, what, fmt.Sprintf("must have 1 to %d elements, not %d", most, len(n.Content)))
 	}
 	for _, c := range n.Content {
 		if err := read(c); err != nil {
@@ -230,7 +230,7 @@ func (d *document) seeds(n *yaml.Node, seeds *[]uint64) error {
 	return d.list(n, "seeds", seedsMost, func(n *yaml.Node) error {
 		v, err := strconv.ParseUint(resolve(n).Value, 10, 63)
 		if err != nil {
-			return d.wrong(n.Line, "seeds", strconv.Quote(n.Value)+" is not a whole number from 0 on")
+			return d.wrong(n.Line, "seeds", strconv.Quote(n.Value)+" is not a whole number, 0 or more")
 		}
 		*seeds = append(*seeds, v)
 		return nil
@@ -246,10 +246,10 @@ func (d *document) policies(n *yaml.Node, policies *[]trial.Policy) error {
 			for i, k := range trial.Policies {
 				known[i] = string(k)
 			}
-			return d.wrong(n.Line, "policies", strconv.Quote(string(p))+" is none; known are "+strings.Join(known, ", "))
+			return d.wrong(n.Line, "policies", strconv.Quote(string(p))+" is not a policy; known are "+strings.Join(known, ", "))
 		}
 		if slices.Contains(*policies, p) {
-			return d.wrong(n.Line, "policies", string(p)+" stands here twice; keep one")
+			return d.wrong(n.Line, "policies", string(p)+" appears twice; keep one")
 		}
 		*policies = append(*policies, p)
 		return nil

@@ -127,11 +127,11 @@ func (d *document) schedule(key string, into *callee.Schedule) func(*yaml.Node) 
 		case err != nil:
 			return err
 		case has["steps"] && len(has) > 1:
-			return d.wrong(n.Line, key, "steps stand alone: the first one is the value from the start")
+			return d.wrong(n.Line, key, "steps must be the only key: the first one is the value from the start")
 		case has["sines"] && has["repeat"]:
-			return d.wrong(n.Line, key, "sines and repeat exclude one another")
+			return d.wrong(n.Line, key, "sines and repeat cannot be combined")
 		case !has["steps"] && !has["base"]:
-			return d.wrong(n.Line, key, "needs a base, the value to which sines are added or that holds outside the pieces")
+			return d.wrong(n.Line, key, "needs a base: the value to which sines are added, or that applies outside the pieces")
 		}
 		return nil
 	}

@@ -77,7 +77,8 @@ func ParseChanges(texts []string) ([]Change, error) {
 	for _, text := range strings.Fields(strings.Join(texts, " ")) {
 		key, list, ok := strings.Cut(text, "=")
 		if !ok || list == "" {
-			return nil, invalidComparison(text, "is none; write a key and its values, such as cap=1%%,3%% or seats=50,80")
+			return nil, invalidComparison(text,
+				"is not a comparison; write a key and its values, such as cap=1%%,3%% or seats=50,80")
 		}
 		name := ""
 		for _, c := range changeable {
@@ -87,7 +88,7 @@ func ParseChanges(texts []string) ([]Change, error) {
 		}
 		switch {
 		case name == "":
-			return nil, invalidComparison(key, "is not a key that can be compared; known are %s", known())
+			return nil, invalidComparison(key, "cannot be compared; valid keys are %s", known())
 		case seen[name]:
 			return nil, invalidComparison(key, "is given twice; put all its values into one list")
 		}

@@ -122,7 +122,7 @@ func (p *Process) Ready(ctx context.Context) error {
 	return Poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		select {
 		case <-p.done:
-			return false, fmt.Errorf("life %d ended by itself (%w); %s", p.Life, p.exit, p.Tail())
+			return false, fmt.Errorf("incarnation %d ended by itself (%w); %s", p.Life, p.exit, p.Tail())
 		default:
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.HTTP+"/healthz", http.NoBody)
@@ -178,7 +178,7 @@ func (p *Process) Alive() bool {
 // Kill ends the process as a power cut would, and waits until it is gone.
 func (p *Process) Kill() error {
 	if !p.Alive() {
-		return fmt.Errorf("life %d had ended by itself (%w); %s", p.Life, p.exit, p.Tail())
+		return fmt.Errorf("incarnation %d had ended by itself (%w); %s", p.Life, p.exit, p.Tail())
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		return err

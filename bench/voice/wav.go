@@ -33,7 +33,7 @@ func ReadWAV(path string) ([]int16, error) {
 
 func decodeWAV(b []byte) ([]int16, error) {
 	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
-		return nil, errors.New("no RIFF WAVE file")
+		return nil, errors.New("not a RIFF WAVE file")
 	}
 	le := binary.LittleEndian
 	var format []byte

@@ -57,9 +57,9 @@ type Hold struct {
 // Why explains the hold in words.
 func (h *Hold) Why() string {
 	if h.Until == nil {
-		return "a call to the number is not over, and it is held until it is"
+		return "a call to the number is not over; the number is held until it is"
 	}
-	return "nothing has proven that a call to the number is over: it is held until something does, at the latest until " +
+	return "there is no proof that a call to the number is over: it is held until there is, at the latest until " +
 		h.Until.UTC().Format(time.RFC3339)
 }
 

@@ -110,7 +110,8 @@ func (m *Machine) target(to string) (string, bool) {
 
 var (
 	errTransferOff = &engine.Error{Kind: engine.KindForbidden, Code: "transfer_not_allowed",
-		Detail: "The campaign, or the request for the call, hands no calls over to this target; add it to transfer_targets."}
+		Detail: "The campaign, or the request for the call, does not allow transfers to this target; add it to " +
+			"transfer_targets."}
 	errTransferTarget  = engine.Invalid("transfer_target", "The target must be an E.164 number or sip:user@host.")
 	errTransferState   = engine.Conflict("call_not_connected", "")
 	errTransferRunning = engine.Conflict("transfer_in_progress", "")

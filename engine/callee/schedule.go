@@ -116,10 +116,10 @@ func (s *Schedule) validate(field string, low, high float64) error {
 		}
 	}
 	if kinds > 1 {
-		return wrong(field, "steps, sines and repeat exclude one another")
+		return wrong(field, "steps, sines and repeat cannot be combined")
 	}
 	if !slices.IsSortedFunc(s.Steps, func(a, b Step) int { return int(a.At - b.At) }) {
-		return wrong(field+".steps", "must be in the order of their times")
+		return wrong(field+".steps", "must be in time order")
 	}
 	for _, w := range s.Sines {
 		if w.Period <= 0 {
@@ -131,14 +131,14 @@ func (s *Schedule) validate(field string, low, high float64) error {
 	}
 	for i, p := range s.Pieces {
 		if p.Start < 0 || p.End <= p.Start || p.End > s.Period {
-			return wrong(field+".repeat.pieces", "start and end must follow each other within the period")
+			return wrong(field+".repeat.pieces", "start must come before end, both within the period")
 		}
 		if i > 0 && p.Start < s.Pieces[i-1].End {
 			return wrong(field+".repeat.pieces", "must be in order and must not overlap")
 		}
 	}
 	if l, h := s.Range(); !(l >= low) || !(h <= high) {
-		return wrong(field, "must stay from "+number(low)+" to "+number(high)+"; it reaches from "+number(l)+" to "+number(h))
+		return wrong(field, "must stay from "+number(low)+" to "+number(high)+"; it ranges from "+number(l)+" to "+number(h))
 	}
 	return nil
 }

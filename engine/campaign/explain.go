@@ -74,13 +74,13 @@ func Explain(q Question) Explanation {
 		return because(string(contact.Excluded), "its number is excluded from this campaign")
 	case q.Facts.Suppressed:
 		return because(WhySuppressed,
-			"its number is on the suppression list of this installation; it becomes final at its turn")
+			"its number is on the suppression list of this installation; it becomes final when its turn comes")
 	case q.Campaign.State == Draft:
-		return because(WhyNotStarted, "the campaign is not started")
+		return because(WhyNotStarted, "the campaign has not started")
 	case q.Campaign.State == Completed, q.Campaign.State == Failed:
 		return because(WhyEnded, "the campaign's run is over (%s)", q.Campaign.State)
 	case c.DueAt == nil:
-		return because(WhyQueued, "it is about to be decided upon")
+		return because(WhyQueued, "its next step is being decided")
 	case c.DueAt.After(q.Now):
 		return q.later()
 	}
@@ -98,11 +98,11 @@ func (q Question) later() Explanation {
 		return until(WhyNotEligible, *c.DueAt, "the eligibility hook wants it called later; it is asked about again then")
 	case c.Reason == engine.CodeEligibilityUnknown:
 		return until(WhyNoEligibility, *c.DueAt,
-			"the eligibility hook does not answer, and nobody is called without its word; it is asked again then")
+			"the eligibility hook does not answer, and nobody is called without its answer; it is asked again then")
 	case c.DueClass == contact.DueCallback:
 		return until(WhyCallback, *c.DueAt, "it is to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:
-		return until(WhyRetryDelay, *c.DueAt, "its last call did not come about (%s); it is tried again then", c.LastOutcome)
+		return until(WhyRetryDelay, *c.DueAt, "its last call did not go through (%s); it is tried again then", c.LastOutcome)
 	case c.DueClass == contact.DueRetry:
 		return until(WhyRetryDelay, *c.DueAt,
 			"attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
@@ -128,7 +128,7 @@ func (q Question) due() Explanation {
 		return because(string(engine.ConstraintPaused), "the campaign is paused")
 	case q.Facts.Held && q.Facts.HeldUntil != nil:
 		return until(WhyNumberHeld, *q.Facts.HeldUntil,
-			"nothing has proven that an earlier call to its number is over: it is held until such a proof, or until then")
+			"there is no proof that an earlier call to its number is over: it is held until there is, or until then")
 	case q.Facts.Held:
 		return because(WhyNumberHeld, "another call to its number is not over yet")
 	}
@@ -141,12 +141,12 @@ func (q Question) due() Explanation {
 		if l := q.Live; l != nil && l.DialsPerSec != nil && *l.DialsPerSec > 0 {
 			s := math.Round(float64(n) / *l.DialsPerSec)
 			e.AheadSeconds = &s
-			e.Message += ", which takes about " + about(s) + " at the present pace"
+			e.Message += ", which takes about " + about(s) + " at the current pace"
 		}
 	}
 	if at := q.Facts.AbandonedAt; at != nil && pacing.NeedsSeat(*at, q.Now) {
 		e.Code = WhySeatNeeded
-		e.Message += "; a call to its number was abandoned within the last 72 h, so that it waits for a seat of its own"
+		e.Message += "; a call to its number was abandoned within the last 72 h, so it waits for a seat of its own"
 	}
 	if q.Live != nil {
 		switch why := q.Live.Constraint; why {
@@ -181,7 +181,7 @@ func final(c *contact.Contact) Explanation {
 		return because(string(c.State), "the conversation finished and its result is stored%s", note(c.LastDisposition))
 	case contact.Abandoned:
 		return because(string(c.State),
-			"its call was answered and no bot was there in time; it is not dialled again in this run")
+			"its call was answered but no bot was there in time; it is not dialled again in this run")
 	case contact.MachineDetected:
 		return because(string(c.State),
 			"an answering machine took the call, and machines are not redialled or its attempts are used up")
@@ -193,11 +193,11 @@ func final(c *contact.Contact) Explanation {
 	}
 	switch c.Reason {
 	case contact.ReasonExhausted:
-		return because(WhyExhausted, "all %d attempts are used; the last one came to %s", c.Used, c.LastOutcome)
+		return because(WhyExhausted, "all %d attempts are used; the last one ended as %s", c.Used, c.LastOutcome)
 	case contact.ReasonNeverOpens:
 		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
 	}
-	return because(WhyNotRetried, "its last call came to %s, after which it is not dialled again", c.Reason)
+	return because(WhyNotRetried, "its last call ended as %s, after which it is not dialled again", c.Reason)
 }
 
 func because(code, format string, args ...any) Explanation {

@@ -158,12 +158,12 @@ var Fields = []Field{
 		Name: "number_pool", Group: GroupPool, Max: NumberPoolCap, Items: "E164", External: true,
 		At: func(s *Settings) any { return list(&s.Numbers) }, Judge: wrongNumbers,
 		Label:  "Number Pool",
-		Help:   "Outbound numbers; each call takes the one that was used least recently",
+		Help:   "Outbound numbers; each call takes the least recently used one",
 		Source: "| Number Pool |",
 	}, {
 		Name: "max_attempts", Group: GroupRetries, Default: 3, Min: 1, Max: 50, External: true, WhatIf: true,
 		At:    func(s *Settings) any { return &s.MaxAttempts },
-		Label: "Max Attempts", Help: "Of each contact, the first one included",
+		Label: "Max Attempts", Help: "Per contact, the first one included",
 		Source: "Retry ceiling per contact.",
 	}, {
 		Name: "retry_delay_s", Group: GroupRetries, Default: 30 * 60, Min: 1, Max: 30 * 24 * 3600, Unit: Seconds, Shown: 60,
@@ -174,12 +174,12 @@ var Fields = []Field{
 		Name: "retry_on_system", Group: GroupRetries, Default: texts(redial.DefaultOnSystem()), Max: len(engine.Outcomes),
 		At: func(s *Settings) any { return list(&s.RetryOnSystem) }, Judge: wrongRetriesOnSystem,
 		External: true, Items: "Outcome",
-		Label: "Retry On System", Help: "Outcomes that are dialled again by themselves; may be empty",
+		Label: "Retry On System", Help: "Outcomes that are redialled automatically; may be empty",
 		API: "Left out = the default list; empty = none.", Source: "System outcomes that trigger an automatic redial",
 	}, {
 		Name: "retry_on_custom", Group: GroupRetries, Default: []string{}, Max: 200, External: true,
 		At: func(s *Settings) any { return list(&s.RetryOnCustom) }, Judge: wrongRetriesOnCustom,
-		Label: "Retry On Custom", Help: "Dispositions of the bot that are dialled again; may be empty",
+		Label: "Retry On Custom", Help: "Bot dispositions that are redialled; may be empty",
 		Source: "Custom disposition names that trigger a redial",
 	}, {
 		Name: "stop_redials_after_s", Group: GroupRetries, Default: 0, Max: 24 * 3600, Unit: Seconds, External: true,
@@ -195,9 +195,9 @@ var Fields = []Field{
 		Label: "Redial Only Under", Zero: "Rule off", First: 10, Quiet: true,
 		Help: "A shorter conversation is redialled whatever its disposition; longer ones follow Retry on custom",
 		API: "Redial after a short connect: a conversation shorter than this is redialled after the retry delay while " +
-			"attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come " +
-			"first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else " +
-			"422. 0 = rule off.",
+			"attempts remain, whatever its disposition, or without one; a callback, `do_not_call` and an exclusion come " +
+			"first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 " +
+			"= rule off.",
 		Source: "Threshold for the rule redial after a short connect",
 	}, {
 		Name: "ring_timeout_s", Group: GroupMore, Default: 30, Min: 15, Max: 120, Unit: Seconds, External: true, WhatIf: true,
@@ -216,20 +216,20 @@ var Fields = []Field{
 		At: func(s *Settings) any { return (*string)(&s.AMD) },
 		Choices: []Choice{
 			{string(engine.AMDOff), "Off", "Every answer goes to the bot."},
-			{string(engine.AMDSequential), "Sequential", "The bot comes in once a person was heard."},
-			{string(engine.AMDParallel), "Parallel", "The bot talks at once; a machine is torn down when it is heard."},
+			{string(engine.AMDSequential), "Sequential", "The bot joins once a person is heard."},
+			{string(engine.AMDParallel), "Parallel", "The bot talks at once; a machine is torn down once heard."},
 		},
 		Label: "Answering machine detection", Source: "`off`, `sequential` (listen first, then attach the bot)",
 	}, {
 		Name: "amd_sensitivity", Group: GroupCare, Default: sensitivityMid, Min: 1, Max: 100, Under: "amd",
 		At:    func(s *Settings) any { return &s.AMDSensitivity },
-		Label: "Sensitivity to machines", Help: "1 to 100; 50 is the rule as it was tuned",
-		API:    "How readily somebody is taken for a machine; 50 is the rule as it was tuned.",
+		Label: "Sensitivity to machines", Help: "1 to 100; 50 is the rule as tuned",
+		API:    "How readily somebody is taken for a machine; 50 is the rule as tuned.",
 		Source: "docs/amd.md",
 	}, {
 		Name: "amd_listen_ms", Group: GroupCare, Default: 4000, Min: 1500, Max: 8000, Unit: Milliseconds, Shown: 1000,
 		At: func(s *Settings) any { return &s.AMDListenMS }, Under: "amd",
-		Label: "Longest listening", API: "The longest time of listening from the answer on.", Source: "docs/amd.md",
+		Label: "Longest listening", API: "The longest time to listen after the answer.", Source: "docs/amd.md",
 	}, {
 		Name: "amd_revise_s", Group: GroupCare, Default: 10, Max: 60, Unit: Seconds, Under: "amd",
 		At:    func(s *Settings) any { return &s.AMDReviseSec },
@@ -240,8 +240,8 @@ var Fields = []Field{
 	}, {
 		Name: "amd_review_share", Group: GroupCare, Default: 0, Max: 1_000_000, Unit: Share, Under: "amd", Quiet: true,
 		At: func(s *Settings) any { return &s.AMDReviewPPM }, Judge: wrongReview, Unasked: true,
-		Label: "Verdicts to be reviewed",
-		API: "Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs " +
+		Label: "Verdicts to review",
+		API: "Share of the verdicts on recorded calls that people are asked to review (`/api/v1/amd/reviews`); needs " +
 			"recording.",
 		Source: "docs/amd.md",
 	}, {
@@ -262,23 +262,23 @@ var Fields = []Field{
 		At: func(s *Settings) any { return &s.PacingMode },
 		Choices: []Choice{
 			{PacingStrict, "Strict", "Never over the abandon cap, at any moment."},
-			{PacingHybrid, "Hybrid", "More calls; within the cap at the end of the day by all statistics."},
+			{PacingHybrid, "Hybrid", "More calls; statistically within the cap at the end of the day."},
 			{PacingProgressive, "Progressive", "No dial without a free worker: nobody is abandoned."},
 		},
 		Label: "Pacing",
-		API: "strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the " +
-			"day by all statistics. progressive: no dial without a free seat.",
+		API: "strict: never over the abandon cap, at any moment. hybrid: more calls, statistically within the cap at " +
+			"the end of the day. progressive: no dial without a free seat.",
 		Source: "Guaranteed by mode `strict` (default) after every event",
 	}, {
 		Name: "false_positive_share", Group: GroupCare, Default: 0, Max: 50_000, Unit: Share, External: true, Quiet: true,
 		At:    func(s *Settings) any { return &s.FalsePositivePPM },
-		Label: "Persons taken for machines", Unasked: true,
-		API:    "Share of the calls taken for machines that were persons; they count against the abandon cap.",
+		Label: "People taken for machines", Unasked: true,
+		API:    "Share of the calls taken for machines that were people; they count against the abandon cap.",
 		Source: "φ = configured false-positive share",
 	}, {
 		Name: "max_lines", Group: GroupMore, Default: 0, Max: concurrencyCap, External: true, WhatIf: true, Quiet: true,
 		At:    func(s *Settings) any { return &s.MaxLines },
-		Label: "Ringing lines at most", Help: "0: no limit of its own", Zero: "No limit of its own",
+		Label: "Maximum ringing lines", Help: "0: no limit of its own", Zero: "No limit of its own",
 		API:    "Cap of ringing lines; 0 = none of its own.",
 		Source: "Ringing does not count and has its own cap.",
 	}, {
@@ -289,13 +289,13 @@ var Fields = []Field{
 	}, {
 		Name: "callback_detection", Group: GroupCare, Default: false, External: true,
 		At:    func(s *Settings) any { return &s.CallbackDetection },
-		Label: "Callback detection", Help: "A contact that asks for it is called back at the time it named",
+		Label: "Callback detection", Help: "Contacts who ask for it are called back at the time they name",
 		Says: []string{"Disabled", "Enabled"}, Source: "Enabled or disabled in the dialler configuration.",
 	}, {
 		// The safe default: whoever said no stays undisturbed.
 		Name: "sticky_exclusion", Group: GroupCare, Default: true, External: true,
 		At:    func(s *Settings) any { return &s.StickyExclusion },
-		Label: "Sticky Exclusion", Help: "Who is excluded stays so, also when added again by file or API",
+		Label: "Sticky Exclusion", Help: "An excluded contact stays so, even when added again by file or API",
 		Source: "Boolean; when on, an excluded contact stays suppressed even if re-added by CSV or API",
 	}, {
 		Name: "sticky_number", Group: GroupPool, Default: false, External: true, Quiet: true,
@@ -306,19 +306,19 @@ var Fields = []Field{
 		Name: "transfer_targets", Group: GroupMore, Default: []string{}, Max: attempt.TransferTargetsCap, External: true,
 		At: func(s *Settings) any { return list(&s.TransferTargets) }, Quiet: true,
 		Judge: func(s *Settings, wrong Wrong) { judgeTransferTargets(s.TransferTargets, wrong) },
-		Label: "Transfer targets", Help: "To whom the bot may hand calls over: +4930…, +4930*, sip:user@host",
-		API: "To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, " +
-			"sip:*@host. Empty: to nobody.",
+		Label: "Transfer targets", Help: "Where the bot may transfer calls: +4930…, +4930*, sip:user@host",
+		API: "Where a bot may transfer its calls: E.164 numbers, their prefixes (+4930*), sip:user@host, sip:*@host. " +
+			"Empty: nowhere.",
 		Source: "docs/architecture.md",
 	}, {
 		Name: "transfer_limit", Group: GroupMore, Default: 1, Min: 1, Max: attempt.TransfersCap, External: true,
 		At: func(s *Settings) any { return &s.TransferLimit }, Under: "transfer_targets", Unasked: true,
-		Label: "Transfers of a call", API: "Transfers of one call, failed ones included.", Source: "docs/architecture.md",
+		Label: "Transfers per call", API: "Transfers of one call, failed ones included.", Source: "docs/architecture.md",
 	}, {
 		Name: "local_match", Group: GroupPool, Default: false, External: true, Quiet: true,
 		At:     func(s *Settings) any { return &s.LocalMatch },
 		Label:  "Local numbers first",
-		Help:   "Numbers of the contact's country and area are taken before others",
+		Help:   "Numbers of the contact's country and area are used before others",
 		Source: "local match (same country and area, option)",
 	}, {
 		Name: "stop_ends_calls", Group: GroupMore, Default: false, External: true, Quiet: true,
@@ -328,13 +328,13 @@ var Fields = []Field{
 	}, {
 		Name: "config_url", Group: GroupMore, Max: configURLCap, Address: true,
 		At: func(s *Settings) any { return &s.ConfigURL }, Judge: wrongConfigURL,
-		Label: "Config URL", Help: "An address whose document sets the configuration when a run starts",
+		Label: "Config URL", Help: "URL of a document that sets the configuration when a run starts",
 		Source: "Present only when the campaign uses an externally managed configuration.",
 	}, {
 		Name: "eligibility_url", Group: GroupMore, Max: configURLCap, Address: true, Quiet: true,
 		At: func(s *Settings) any { return &s.EligibilityURL }, Judge: wrongHook,
 		Label: "Asked before each dial",
-		Help:  "A system of yours that says whether a contact may be called now, beside the installation's",
+		Help:  "A system of yours that says whether a contact may be called now, in addition to the installation's",
 		API: "A system that is asked before each dial of this campaign whether the contact may be called now, beside " +
 			"the installation's own, and the stricter answer holds. https, on the public internet; http and private " +
 			"addresses only where the installation allows them.",
@@ -346,9 +346,9 @@ var Fields = []Field{
 			{eligibility.Open, "The contact is called", ""},
 			{eligibility.Closed, "It is asked again a minute later", ""},
 		},
-		Label: "Without its answer", Zero: "As the installation does",
-		API: "Without its answer within 300 ms: open, the contact is called; closed, it is asked about again a minute " +
-			"later. As the installation says when left out.",
+		Label: "If it does not answer", Zero: "As the installation does",
+		API: "If it does not answer within 300 ms: open, the contact is called; closed, the hook is asked again a " +
+			"minute later. As the installation says when left out.",
 		Source: "docs/eligibility.md",
 	}, {
 		// Legal requirements are the operator's decision: no document sets it.

@@ -133,16 +133,17 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	}
 	w := &c.Settings.Window
 	warn(f.BotKnown && !f.BotActive, "bot_id", "bot_inactive",
-		"the bot is inactive; nothing is dialled before it is activated")
+		"the bot is inactive; nothing is dialled until it is activated")
 	warn(f.BotKnown && f.BotActive && f.BotOutage != "", "bot_id", "bot_down",
 		"the bot takes no calls now ("+f.BotOutage+"); dialling begins once it does")
 	warn(f.BotKnown && f.BotActive && f.Seats == 0, "bot_id", "no_seats", "the bot has no seats; give it some")
 	warn(f.BotKnown && f.Seats > 0 && f.FreeSeats <= 0, "bot_id", "no_free_seats",
 		"all seats of the bot are taken by other campaigns and calls now")
 	warn(f.BotKnown && f.Seats > 0 && f.Seats < c.Settings.Concurrency, "concurrency", "fewer_seats_than_concurrency",
-		"the bot has "+strconv.Itoa(f.Seats)+" seats: Concurrency of "+strconv.Itoa(c.Settings.Concurrency)+" is not reached")
+		"the bot has "+strconv.Itoa(f.Seats)+" seats: Concurrency of "+strconv.Itoa(c.Settings.Concurrency)+
+			" cannot be reached")
 	warn(f.Trunks > 0 && f.TrunksUp == 0, "trunk", "trunk_down",
-		"every trunk is down; nothing is dialled before one is up again")
+		"every trunk is down; nothing is dialled until one is up again")
 	warn(f.TrunksUp > 0 && f.TrunksUp < f.Trunks, "trunk", "trunk_partly_down",
 		strconv.Itoa(f.Trunks-f.TrunksUp)+" of "+strconv.Itoa(f.Trunks)+" trunks are down")
 	usable, barred := f.pool(c)
@@ -154,19 +155,19 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	})
 	warn(len(foreign) > 0, "number_pool", "number_not_configured",
 		strconv.Itoa(len(foreign))+
-			" of the pool's numbers are none of the configured numbers; configure them or take them out")
+			" of the pool's numbers are not configured; configure them or take them out")
 	if opens, ok := w.NextOpening(now); ok && opens.After(now) {
 		warn(true, "window", "outside_window", "the calling window is closed; it opens at "+opens.UTC().Format(time.RFC3339))
 	}
 	warn(cut, "window", "window_too_short", "the single-day window is expected to close before every contact is called")
 	warn(f.Callable && o.Waiting == 0, "contacts", "no_contact_to_dial",
-		"no contact waits for a dial now; see the skipped ones")
+		"no contact is waiting for a dial; see the skipped ones")
 	warn(f.BotBySIP && o.TooLong > 0, "contacts", "variables_too_long",
 		strconv.Itoa(o.TooLong)+" contacts have a variable of more than "+strconv.Itoa(engine.VariableHeaderCap)+
-			" bytes, which a bot that is called by SIP is not told")
+			" bytes, which a bot called by SIP does not receive")
 	warn(f.DatabaseDown, "database", "database_unavailable",
-		"the database does not answer; nothing is dialled before it does")
-	warn(f.Draining, "node", "node_draining", "the dialler is being stopped and places no new call")
+		"the database does not answer; nothing is dialled until it does")
+	warn(f.Draining, "node", "node_draining", "the dialler is stopping and places no new calls")
 	warn(f.Fenced, "node", "node_fenced", "this node lost its lease and places no new call; another one takes over")
 	return list
 }

@@ -32,7 +32,7 @@ var table = fsm.New("campaign", States, Kinds, []row{
 		Why: "the Config URL is unreachable or its content invalid; nothing is dialled"},
 	{From: []State{Draft}, On: Start, To: Running, Do: (*Machine).start, Why: "dialling begins"},
 	{From: []State{Draft, Paused}, On: Edit,
-		Guard: "newest version, name and bot as they were once run, nothing of the Config URL", When: mayEdit,
+		Guard: "newest version; once run, name and bot unchanged; nothing from the Config URL", When: mayEdit,
 		Do:  (*Machine).edit,
 		Why: "settings editable"},
 	{From: []State{Draft}, On: Delete, Guard: "never run", When: neverRun, Do: (*Machine).remove,
@@ -55,7 +55,7 @@ var table = fsm.New("campaign", States, Kinds, []row{
 	{From: []State{Draft}, On: CancelRestart, Guard: "prepared restart", When: prepared, To: Completed,
 		Do: (*Machine).cancelRestart, Why: "previous completed run restored"},
 	{From: []State{Draft, Paused, Completed, Failed}, On: Exhausted, Ignore: true,
-		Why: "late news of a run that is not running"},
+		Why: "late event of a run that is not running"},
 	{From: []State{Draft, Completed, Failed}, On: WindowEnded, Ignore: true},
 })
 

@@ -137,7 +137,7 @@ func (l *Live) say(c *Campaign, r *Reason) said {
 			"No new calls are placed until somebody presses Resume. Calls in progress finish.", RemedyResume}
 	case engine.ConstraintWindow:
 		return said{SeverityNotice, StandingWaiting, "Waiting for the calling window", "The calling window is closed",
-			"Dialling goes on when it opens.", RemedyChangeWindow}
+			"Dialling resumes when it opens.", RemedyChangeWindow}
 	case engine.ConstraintConcurrency, engine.ConstraintSeats, engine.ConstraintAbandonCredit:
 		return l.workers(c, r)
 	case engine.ConstraintTrunkCPS,
@@ -157,7 +157,7 @@ func (l *Live) say(c *Campaign, r *Reason) said {
 			StandingStopped,
 			"Stopped: the dialler is shutting down",
 			"The dialler is shutting down",
-			"Calls in progress finish; dialling goes on after its next start.",
+			"Calls in progress finish; dialling resumes after its next start.",
 			"",
 		}
 	case engine.ConstraintNodeFenced:
@@ -189,7 +189,7 @@ func (l *Live) workers(c *Campaign, r *Reason) said {
 	switch {
 	case r.Constraint == engine.ConstraintSeats && r.Bot != nil && !r.Bot.Active:
 		return said{SeverityOutage, StandingStopped, "", "The bot is inactive",
-			"The bot is inactive: nothing is dialled before it is activated. Calls in progress go on.",
+			"The bot is inactive: nothing is dialled until it is activated. Calls in progress go on.",
 			RemedyActivateBot}
 	case r.Constraint == engine.ConstraintSeats && r.BotDown != "":
 		return said{
@@ -205,9 +205,8 @@ func (l *Live) workers(c *Campaign, r *Reason) said {
 			SeverityNotice,
 			"",
 			"",
-			"The bot missed answers lately",
-			fmt.Sprintf("It is dialled for as far as it serves "+
-				"what is answered: %s.", taken),
+			"The bot recently missed answers",
+			fmt.Sprintf("Calls are dialled only as far as it serves those answered: %s.", taken),
 			RemedyCheckBot,
 		}
 	case r.Constraint == engine.ConstraintSeats:
@@ -215,7 +214,7 @@ func (l *Live) workers(c *Campaign, r *Reason) said {
 		if r.Bot != nil {
 			has = fmt.Sprintf("The bot has %s for all campaigns; ", counted(r.Bot.Seats, "seat", "seats"))
 		}
-		return said{SeverityNormal, "", "", "The workers of the bot that the campaign may use are taken or dialled for",
+		return said{SeverityNormal, "", "", "The bot's workers for this campaign are busy or reserved for dials",
 			upper(
 				fmt.Sprintf(
 					"%sthis one may use %d of its concurrency of %d now: %s.",
@@ -239,7 +238,7 @@ func (l *Live) workers(c *Campaign, r *Reason) said {
 			RemedyRaiseConcurrency,
 		}
 	}
-	return said{SeverityNormal, "", "", "The conversations that the campaign may hold are taken or dialled for",
+	return said{SeverityNormal, "", "", "The campaign's conversations are all under way or reserved for dials",
 		fmt.Sprintf("Concurrency is %d: %s.", at.Concurrency, taken), RemedyRaiseConcurrency}
 }
 
@@ -322,14 +321,14 @@ func (l *Live) supplied(c *Campaign, r *Reason) said {
 			"",
 			"No trunk is usable",
 			"The trunks do not answer, refuse our calls or are " +
-				"switched off" + brackets(out) + ". Dialling goes on as soon as one recovers.",
+				"switched off" + brackets(out) + ". Dialling resumes as soon as one recovers.",
 			RemedyCheckTrunks,
 		}
 	}
 	_, _, out := at(ResourceNumbers)
 	return said{SeverityNotice, StandingWaiting, "Waiting for an outbound number", "No outbound number is free",
 		fmt.Sprintf(
-			"The %s of the pool carry no further call now%s.",
+			"The %s of the pool can take no more calls now%s.",
 			counted(len(c.Settings.Numbers), "number", "numbers"),
 			brackets(out),
 		),
@@ -373,8 +372,8 @@ func (l *Live) nobody(c *Campaign, r *Reason) said {
 		StandingWaiting,
 		line,
 		"No contact is due",
-		"Every contact that is left is in a call or waits for its result: " +
-			l.underWay() + ". Who may be dialled again is, later.",
+		"Every remaining contact is in a call or waits for its result: " +
+			l.underWay() + ". Some may be redialled later.",
 		"",
 	}
 }

@@ -64,7 +64,7 @@ func TestEachFaultHasItsSentence(t *testing.T) {
 		Reason{Constraint: engine.ConstraintDatabase},
 	)
 	says(
-		"No trunk is usable. The trunks do not answer, refuse our calls or are switched off. Dialling goes on as soon as "+
+		"No trunk is usable. The trunks do not answer, refuse our calls or are switched off. Dialling resumes as soon as "+
 			"one recovers.",
 		Reason{Constraint: engine.ConstraintTrunkHealth},
 	)
@@ -148,8 +148,8 @@ func TestAContactIsToldHowLongThoseBeforeItTake(t *testing.T) {
 	}
 	e := Explain(q)
 	if e.AheadSeconds == nil || *e.AheadSeconds != 180 ||
-		e.Message != "90 due contacts are dialled before it, which takes about 3 min "+
-			"at the present pace; the conversations are taken" {
+		e.Message != "90 due contacts are dialled before it, which takes about 3 min at the current pace; the "+
+			"conversations are taken" {
 		t.Errorf("%+v", e)
 	}
 	if q.Live.DialsPerSec = nil; Explain(q).AheadSeconds != nil {

@@ -17,7 +17,7 @@ func (v *Verifier) Batch(n int64, digests []byte, hash Hash) (wrong string) {
 	case n != v.N+1:
 		wrong = fmt.Sprintf("batches are missing: %d follows %d", n, v.N)
 	case Link(v.Hash, digests) != hash:
-		wrong = "its hash is not that of its events and of the batch before"
+		wrong = "its hash does not match its events and the batch before"
 	}
 	v.N, v.Hash = n, hash
 	return wrong

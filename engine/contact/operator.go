@@ -50,7 +50,7 @@ func (m *Machine) promiseRefusal(ev Event) error {
 	case ev.Until.After(ev.At.Add(CallbackHorizon)):
 		return wrong("out_of_range", "must be within 14 days")
 	case m.C.Open() && m.C.Used > p.MaxAttempts:
-		return engine.Conflict(ReasonExhausted, "all attempts are used, and the one beyond them that a callback may have")
+		return engine.Conflict(ReasonExhausted, "all attempts are used, and so is the extra one for a callback")
 	}
 	if _, ok := callbackTime(ev.At, p, ev.Until); !ok {
 		return errNoWindow

@@ -58,7 +58,7 @@ func attemptRows() []row {
 		fated(open, Reached, fateBusy, Connected, (*Machine).reach, "connected: the call reached the bot"),
 		fated([]State{Excluded}, Reached, fateBusy, "", (*Machine).reach, "excluded while it was being connected"),
 
-		ignored(States, Attempted, fateNotOurs, "an end that is in the books already"),
+		ignored(States, Attempted, fateNotOurs, "an end that is already recorded"),
 		fated(open, Attempted, fateExcluded, Excluded, (*Machine).attempted, "excluded while the attempt lived"),
 		fated(open, Attempted, fateReadmit, "", (*Machine).readmitted,
 			"added again while the exclusion's cancel was under way"),
@@ -87,10 +87,10 @@ func attemptRows() []row {
 func resultRows() []row {
 	final := []State{Abandoned, MachineDetected, Excluded}
 	return []row{
-		ignored(States, ResultStored, fateUnheard, "nobody was talked to: the result says nothing of the contact"),
+		ignored(States, ResultStored, fateUnheard, "nobody was talked to: the result says nothing about the contact"),
 		fated(open, ResultStored, fateBusy, "", (*Machine).resultWhileBusy,
 			"the attempt, or a newer one, still lives: its end decides"),
-		fated(open, ResultStored, fateBefore, "", (*Machine).resultKept, "reopened since: it is dialled all the same"),
+		fated(open, ResultStored, fateBefore, "", (*Machine).resultKept, "reopened since: it is dialled anyway"),
 		fated(open, ResultStored, fateExcluded, Excluded, (*Machine).result, "its result is stored, then excluded"),
 		fated(open, ResultStored, fateCallback, Connected, (*Machine).resultCallback, "requested and pending"),
 		fated(open, ResultStored, fateKeep, "", (*Machine).resultKept, "a contact with an active callback is not final"),
@@ -121,7 +121,7 @@ func resultRows() []row {
 func excludeRows() []row {
 	excluded := []State{Excluded}
 	return []row{
-		ignored(States, ExcludedBy, fateRepeated, "excluded already, or once its call is over"),
+		ignored(States, ExcludedBy, fateRepeated, "excluded already, or to be once its call is over"),
 		fated(States, ExcludedBy, fateReason, "", (*Machine).newReason, "the newer reason stands"),
 		fated(open, ExcludedBy, fateInCall, "", (*Machine).excludeLater, "a live conversation is left alone"),
 		{From: open, On: ExcludedBy, To: Excluded, Do: (*Machine).exclude, Why: "from now on no INVITE leaves for it"},
@@ -205,8 +205,8 @@ func runRows() []row {
 		{From: States, On: Deferred, Ignore: true, Why: "it does not wait, or its window is open"},
 
 		fated(open, Retuned, fateAwait, "", (*Machine).awaitOnly,
-			"the redial after a short conversation falls away, its result is awaited"),
-		fated(open, Retuned, fateHeard, Completed, (*Machine).usedUp, "the redial that its result asked for falls away"),
+			"the redial after a short conversation is dropped, its result is awaited"),
+		fated(open, Retuned, fateHeard, Completed, (*Machine).usedUp, "the redial that its result asked for is dropped"),
 		fated(open, Retuned, fateUsedUp, Failed, (*Machine).usedUp, "fewer attempts are allowed than it has had"),
 		{From: open, On: Retuned, Do: (*Machine).retune, Why: "the attempts that are left"},
 		{From: notOpen, On: Retuned, Ignore: true, Why: "final by the rules that held then"},

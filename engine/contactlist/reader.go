@@ -121,13 +121,13 @@ func (r *Reader) broken(err error) (Row, error) {
 	switch {
 	case errors.Is(err, errRecordTooLong):
 		return Row{}, engine.Invalid("record_too_long", "A record has more than "+strconv.Itoa(RecordCap>>10)+
-			" KiB, behind line "+strconv.Itoa(max(r.last, r.before))+"; is a quotation mark not closed?")
+			" KiB, after line "+strconv.Itoa(max(r.last, r.before))+"; is a quotation mark not closed?")
 	case !errors.As(err, &parse):
 		return Row{}, err
 	case parse.StartLine != parse.Line:
-		return Row{}, engine.Invalid("malformed_csv", "The record that begins in line "+
+		return Row{}, engine.Invalid("malformed_csv", "The record that begins on line "+
 			strconv.Itoa(r.before+parse.StartLine)+
-			" is broken in line "+strconv.Itoa(r.before+parse.Line)+"; is a quotation mark not closed?")
+			" is broken on line "+strconv.Itoa(r.before+parse.Line)+"; is a quotation mark not closed?")
 	}
 	r.last = r.before + parse.StartLine
 	return Row{Line: r.last, Reason: MalformedRow,
@@ -189,7 +189,7 @@ func (r *Reader) variables(row Row, fields []string) Row {
 			return refuse(row, VariablesInvalid, "the cell of "+name+" contains the character U+0000, which cannot be kept")
 		}
 		if name == engine.IdentityVariable && !engine.ValidIdentity(v) {
-			return refuse(row, VariablesInvalid, "the cell of "+name+" is no Identity header: one line of at most "+
+			return refuse(row, VariablesInvalid, "the cell of "+name+" is not an Identity header: one line of at most "+
 				strconv.Itoa(engine.IdentityCap)+" bytes")
 		}
 		total += len(name) + len(v)
@@ -359,7 +359,7 @@ func (r *Reader) columns(cells []string) error {
 			return engine.Invalid("column_name_too_long", "The name of column "+strconv.Itoa(i+1)+" has more than "+
 				strconv.Itoa(contact.VariableNameCap)+" bytes.")
 		case twice:
-			return engine.Invalid("duplicate_column", "The column "+name+" is there twice.")
+			return engine.Invalid("duplicate_column", "The column "+name+" appears twice.")
 		case isPhone:
 			r.phone = i
 		}

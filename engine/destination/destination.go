@@ -95,7 +95,7 @@ func (p Policy) JudgeCallee(to number.Callee, from engine.PhoneNumber) error {
 		if from == "" || number.Region(from) == region {
 			return nil
 		}
-		return refuse("calls to " + region + " are not allowed: no number of ours belongs there; see --allowed-countries")
+		return refuse("calls to " + region + " are not allowed: we have no number there; see --allowed-countries")
 	}
 	if _, ok := slices.BinarySearch(p.countries, region); !ok {
 		return refuse("calls to " + region + " are not allowed in this installation; see --allowed-countries")

@@ -79,7 +79,7 @@ type Answer struct {
 }
 
 // ErrAnswer says that the response is not a valid answer.
-var ErrAnswer = errors.New("the eligibility hook's answer is none: it must be a JSON object with the decision " +
+var ErrAnswer = errors.New("the eligibility hook's answer is not valid: it must be a JSON object with the decision " +
 	"allow, defer (with until) or exclude")
 
 // Read parses the body of an answer.

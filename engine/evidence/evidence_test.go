@@ -290,12 +290,12 @@ func TestWhatDoesNotFitTogetherIsFoundWhoeverSignedIt(t *testing.T) {
 			t.Errorf("%s: %q not found: %v %v", name, want, v.Wrong, err)
 		}
 	}
-	f(evidence.AttemptsFile, "capacity_loss", "no_seat", "or of others")
-	f(evidence.AttemptsFile, ",abandoned,", ",completed,", "the figures of the manifest")
-	f(evidence.EventsFile, `"cause":"capacity_loss"`, `"cause":"no_seat"`, "or of others")
+	f(evidence.AttemptsFile, "capacity_loss", "no_seat", "or different ones")
+	f(evidence.AttemptsFile, ",abandoned,", ",completed,", "the manifest's figures")
+	f(evidence.EventsFile, `"cause":"capacity_loss"`, `"cause":"no_seat"`, "or different ones")
 	f(evidence.EventsFile, `attempt.reserved`, `attempt.answered`, "of the chain")
 	f(evidence.BatchesFile, `"batch":2`, `"batch":3`, "batches are missing")
-	f(evidence.ManifestFile, `"abandoned": 2`, `"abandoned": 1`, "the figures of the manifest")
+	f(evidence.ManifestFile, `"abandoned": 2`, `"abandoned": 1`, "the manifest's figures")
 	f(evidence.ManifestFile, `"unchained_events": 1`, `"unchained_events": 2`, "chain")
 }
 
@@ -336,7 +336,7 @@ func TestALineWithoutEndIsNotReadIntoMemory(t *testing.T) {
 			parts := maps.Clone(was)
 			parts[name] += add
 			v, err := verify(signedParts(t, m, was[evidence.PublicKeyFile], parts), nil)
-			if err != nil || !strings.Contains(strings.Join(v.Wrong, "; "), "too long") {
+			if err != nil || !strings.Contains(strings.Join(v.Wrong, "; "), "long") {
 				t.Errorf("%s: %v, %q", name, err, v.Wrong)
 			}
 		}

@@ -61,7 +61,7 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 	for _, f := range z.File {
 		if files[f.Name] != nil || !slices.Contains(partFiles, f.Name) && f.Name != ManifestFile && f.Name != SignatureFile &&
 			f.Name != PublicKeyFile {
-			v.wrong("%q is no part of the file, or there twice", f.Name)
+			v.wrong("%q does not belong in the file, or is there twice", f.Name)
 		}
 		files[f.Name] = f
 	}
@@ -84,14 +84,14 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 	}
 	if trusted != nil {
 		if trusted.Fingerprint() != public.Fingerprint() {
-			v.wrong("the file is signed with another key (%s) than the one that is trusted (%s)", public.Fingerprint(),
+			v.wrong("the file is signed with another key (%s) than the trusted one (%s)", public.Fingerprint(),
 				trusted.Fingerprint())
 		}
 		public = *trusted
 	}
 	v.Key = public.Fingerprint()
 	if !public.Verify(manifest, signature) {
-		v.wrong("the signature is not that of the manifest")
+		v.wrong("the signature does not match the manifest")
 	}
 	v.parts(files)
 	return v, nil
@@ -150,7 +150,7 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 		return err
 	})
 	if listed != told {
-		v.wrong("%s has %d attempts, of which %d ended and %d were abandoned; %s tells of %d, %d and %d, or of others",
+		v.wrong("%s has %d attempts, of which %d ended and %d were abandoned; %s gives %d, %d and %d, or different ones",
 			AttemptsFile, listed.begun, listed.ended, listed.abandoned, EventsFile, told.begun, told.ended, told.abandoned)
 	}
 }
@@ -175,7 +175,7 @@ func (v *Verdict) part(files map[string]*zip.File, name string, read func(io.Rea
 		v.wrong("%s cannot be read to its end", name)
 	}
 	if size != p.Bytes || hex.EncodeToString(sum.Sum(nil)) != p.SHA256 {
-		v.wrong("%s is not the part that the manifest names: its SHA-256 or its length is another", name)
+		v.wrong("%s is not the part that the manifest names: its SHA-256 or length differs", name)
 	}
 }
 
@@ -187,7 +187,7 @@ type rows struct {
 	length int // of the present row, bytes
 }
 
-var errRow = errors.New("it has a row too long")
+var errRow = errors.New("it has an overlong row")
 
 // Read implements io.Reader.
 func (l *rows) Read(p []byte) (int, error) {
@@ -251,7 +251,7 @@ func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
 			return f, errRow
 		}
 		if err != nil {
-			return f, errors.New("it is no CSV of its columns")
+			return f, errors.New("it is not a CSV file with its columns")
 		}
 		s.add(row, columns)
 		f.begun++
@@ -261,7 +261,7 @@ func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
 		}
 	}
 	if sum := s.summary(v.Manifest.CapPPM); !reflect.DeepEqual(sum, v.Manifest.Summary) {
-		v.wrong("the figures of the manifest are not those of %s", AttemptsFile)
+		v.wrong("the manifest's figures do not match %s", AttemptsFile)
 	}
 	return f, nil
 }
@@ -288,12 +288,12 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 	last := int64(0)
 	next := func() ([]byte, error) {
 		if !lines.Scan() {
-			return nil, errors.New("it ends before its last batch, or has a line too long")
+			return nil, errors.New("it ends before its last batch, or has an overlong line")
 		}
 		text := lines.Bytes()
 		var e eventLine
 		if json.Unmarshal(text, &e) != nil {
-			return nil, errors.New("a line is no JSON")
+			return nil, errors.New("a line is not JSON")
 		}
 		if same, err := chain.AppendCanonical(nil, text); err != nil || !bytes.Equal(same, text) {
 			v.wrong("%s: event %d is not in canonical form", EventsFile, e.Seq)
@@ -325,7 +325,7 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		raw, bad := hex.DecodeString(b.Hash)
 		var hash chain.Hash
 		if err != nil || bad != nil || len(raw) != len(hash) || b.Events < 1 {
-			return f, errors.New("a line of " + BatchesFile + " is no batch")
+			return f, errors.New("a line of " + BatchesFile + " is not a batch")
 		}
 		copy(hash[:], raw)
 		digests, last = digests[:0], 0 // batches are in commit order, their events in the order of the run
@@ -342,7 +342,7 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		}
 	}
 	if hashes.Err() != nil {
-		return f, errors.New(BatchesFile + " cannot be read, or has a line too long")
+		return f, errors.New(BatchesFile + " cannot be read, or has an overlong line")
 	}
 	head := ""
 	if c.N > 0 {
@@ -352,7 +352,7 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		v.wrong("the chain ends with batch %d, the manifest says %d, or another hash", c.N, v.Manifest.Batches)
 	}
 	if lines.Scan() {
-		return f, errors.New("it goes on behind its last batch")
+		return f, errors.New("it continues after its last batch")
 	}
 	return f, lines.Err()
 }

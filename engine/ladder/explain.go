@@ -25,7 +25,7 @@ func request(m engine.SIPMessage, before []engine.SIPMessage) string {
 	}
 	again := ""
 	if m.Repeats > 0 {
-		again = fmt.Sprintf(" It was repeated %d times for want of an answer.", m.Repeats)
+		again = fmt.Sprintf(" It was repeated %d times for lack of an answer.", m.Repeats)
 	}
 	switch m.Method {
 	case "INVITE":
@@ -45,7 +45,7 @@ func request(m engine.SIPMessage, before []engine.SIPMessage) string {
 	case "ACK":
 		return "We acknowledge the final answer."
 	case "CANCEL":
-		return who + " called the call off before it was answered." + again
+		return who + " cancelled the call before it was answered." + again
 	case "BYE":
 		return who + " hung up." + again
 	case "PRACK":
@@ -57,9 +57,9 @@ func request(m engine.SIPMessage, before []engine.SIPMessage) string {
 	case "REFER":
 		return who + " asked " + other + " to transfer the call."
 	case "NOTIFY":
-		return who + " told how the transfer goes."
+		return who + " reported how the transfer is going."
 	case "OPTIONS":
-		return who + " asked whether the call still stands."
+		return who + " asked whether the call is still up."
 	}
 	return who + " sent " + m.Method + "."
 }
@@ -75,7 +75,7 @@ func reply(m engine.SIPMessage) string {
 	case m.Code < 300:
 		return who + " agreed."
 	case m.Code == 481:
-		return who + " did not know the call any more."
+		return who + " no longer knew the call."
 	case m.Code == 487 || m.Code == 491:
 		return who + " had another request under way."
 	}
@@ -104,7 +104,7 @@ func invited(m engine.SIPMessage, before []engine.SIPMessage) string {
 		return "The call makes progress."
 	case m.Code < 300:
 		if has(before, func(b engine.SIPMessage) bool { return b.Code >= 200 && b.Code < 300 && b.Method == "INVITE" }) {
-			return "Confirmed again: a change of the session, a second answer, or one repeated for want of an ACK."
+			return "Confirmed again: a change of the session, a second answer, or one repeated for lack of an ACK."
 		}
 		return "The call was answered."
 	case m.Code == 401, m.Code == 407:
@@ -115,7 +115,7 @@ func invited(m engine.SIPMessage, before []engine.SIPMessage) string {
 	case m.Code == 422:
 		return "The carrier wants a longer session interval."
 	case m.Code == 487:
-		return "The call ended because it was called off."
+		return "The call ended because it was cancelled."
 	}
 	r := disposition.Classify(disposition.Input{Code: m.Code, Reason: m.Reason,
 		AfterRinging: has(before, func(b engine.SIPMessage) bool {
@@ -140,7 +140,7 @@ func advice(f disposition.Fault) string {
 	case disposition.FaultTrunk:
 		return "Look at the trunk: host, credentials, and whether the carrier knows our address."
 	case disposition.FaultNetwork:
-		return "The network behind the carrier failed; another trunk, or later, may work."
+		return "The network behind the carrier failed; another trunk, or a later try, may work."
 	case disposition.FaultMedia:
 		return "The carrier cannot agree on audio: look at the trunk's codecs and srtp."
 	case disposition.FaultUs:

@@ -88,9 +88,9 @@ func TestAnAnswerIsExplainedByWhatCameBefore(t *testing.T) {
 			"longer session interval"},
 		"hung up by carrier":  {msg(3, false, "BYE", 0, ""), nil, "The carrier hung up"},
 		"hung up by us":       {msg(3, true, "BYE", 0, ""), nil, "We hung up"},
-		"unknown call":        {msg(3, false, "BYE", 481, ""), nil, "did not know"},
+		"unknown call":        {msg(3, false, "BYE", 481, ""), nil, "no longer knew"},
 		"session refused":     {msg(3, true, "INVITE", 488, ""), nil, "stays as it was"},
-		"called off":          {msg(3, false, "INVITE", 487, ""), nil, "called off"},
+		"called off":          {msg(3, false, "INVITE", 487, ""), nil, "cancelled"},
 		"answered our cancel": {msg(3, false, "CANCEL", 200, "OK"), nil, "agreed"},
 	} {
 		if s := Explain(c.m, c.before); !strings.Contains(s, c.want) {

@@ -58,7 +58,7 @@ func (b *Brake) Admits(l Late) bool {
 
 // String explains in a sentence why it is on.
 func (b *Brake) String() string {
-	return fmt.Sprintf("%s are %d ms late, %d ms may be; no call is placed until they are below %d ms, calls in "+
+	return fmt.Sprintf("%s are %d ms late, %d ms is allowed; no call is placed until they are below %d ms, calls in "+
 		"progress go on",
 		b.what, b.late.Milliseconds(), b.bound.Milliseconds(), (b.bound / letGo).Milliseconds())
 }

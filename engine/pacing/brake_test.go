@@ -57,8 +57,8 @@ func TestTheBrakeSaysWhatIsLatest(t *testing.T) {
 			t.Errorf("%s; want %s", b.String(), want)
 		}
 	}
-	f(Late{Commit: 620 * time.Millisecond}, "commits to the database are 620 ms late, 500 ms may be;")
+	f(Late{Commit: 620 * time.Millisecond}, "commits to the database are 620 ms late, 500 ms is allowed;")
 	f(Late{Commit: 620 * time.Millisecond, Bot: 1200 * time.Millisecond},
-		"connections to the bot are 1200 ms late, 1000 ms may be;")
-	f(Late{Mailbox: 700 * time.Millisecond}, "the campaign's own messages are 700 ms late, 500 ms may be;")
+		"connections to the bot are 1200 ms late, 1000 ms is allowed;")
+	f(Late{Mailbox: 700 * time.Millisecond}, "the campaign's own messages are 700 ms late, 500 ms is allowed;")
 }

@@ -79,7 +79,7 @@ func (s *Intake) closeGate(m *CloseGate, from engine.Request) {
 		err = engine.Unavailable("import_unknown",
 			"", time.Second)
 	case s.M.C.Run != m.Run:
-		err = engine.Conflict("contacts_locked", "the campaign is in another run by now; nothing was added")
+		err = engine.Conflict("contacts_locked", "the campaign is in another run now; nothing was added")
 	}
 	if err != nil {
 		s.reply(from, nil, err)

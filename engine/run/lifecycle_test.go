@@ -307,7 +307,7 @@ func TestWhatPacingHasLearntIsStoredEvery30SecondsWhileItDials(t *testing.T) {
 
 func TestANewModelGoesOnWithWhatTheOneBeforeLearnt(t *testing.T) {
 	w := ready(t, func(l *Loaded) { l.Learnt = &pacing.State{Persons: 7} })
-	eq(w, "of an earlier life", int(w.s.Pace.Model.State().Persons+0.5), 7)
+	eq(w, "of an earlier incarnation", int(w.s.Pace.Model.State().Persons+0.5), 7)
 	first := w.s.Pace.Model
 	w.do(&DatabaseChanged{})
 	eq(w, "the same", w.s.Pace.Model == first, true)

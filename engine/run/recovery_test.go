@@ -414,7 +414,7 @@ func TestATicketOfAnEarlierLifeConfirmsNothing(t *testing.T) {
 	w.do(&Durable{w.owed[0].ticket - 1})
 	w.waits(r)
 	if w.owed[0].ticket <= t0.UnixNano() {
-		t.Errorf("ticket %d may be one of an earlier life", w.owed[0].ticket)
+		t.Errorf("ticket %d may be one of an earlier incarnation", w.owed[0].ticket)
 	}
 }
 

@@ -39,7 +39,7 @@ func (k *checker) audit() {
 		a := &open[i]
 		c := k.w.byID[a.Campaign]
 		if k.quiet(c) && k.w.process.owned[a.ID] == nil {
-			k.broke(c, "attempt %s lives since %s, and nobody owns it", a.ID, a.ReservedAt)
+			k.broke(c, "attempt %s has been live since %s, and nobody owns it", a.ID, a.ReservedAt)
 		}
 	}
 }

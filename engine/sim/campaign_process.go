@@ -252,7 +252,7 @@ func (r *runner) do(effect run.Effect) {
 	default:
 		if !r.ask(effect) {
 			// An effect that is silently dropped would hide a fault.
-			panic(fmt.Sprintf("sim: a run's effect %T is not carried out", effect)) //nolint:forbidigo // the simulator would lie
+			panic(fmt.Sprintf("sim: no handler for a run's effect %T", effect)) //nolint:forbidigo // the simulator would lie
 		}
 	}
 }
@@ -476,7 +476,7 @@ func (a *contactActor) do(effect call.Effect) {
 	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.Over:
 		// Metrics; a late timer is ignored.
 	default:
-		panic(fmt.Sprintf("sim: a contact's effect %T is not carried out", effect)) //nolint:forbidigo // as above
+		panic(fmt.Sprintf("sim: no handler for a contact's effect %T", effect)) //nolint:forbidigo // as above
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	errOther = errors.New("snapshot: these are no bytes of this version's types")
-	errShort = errors.New("snapshot: the bytes are not whole")
+	errOther = errors.New("snapshot: the bytes are not of this version's types")
+	errShort = errors.New("snapshot: the bytes are incomplete")
 )
 
 // Read fills in the value that a pointer points at. Fields that are not written stay unchanged.

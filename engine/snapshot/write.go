@@ -149,7 +149,7 @@ func (w *writer) variant(v reflect.Value) {
 		held = reflect.ValueOf(failure(err))
 	}
 	if !known() && w.err == nil {
-		w.err = fmt.Errorf("snapshot: %s is none of the variants", held.Type())
+		w.err = fmt.Errorf("snapshot: %s is not one of the variants", held.Type())
 	}
 	w.text(held.Type().String())
 	w.value(addressable(held))

@@ -136,7 +136,7 @@ var Figures = []Figure{
 	}, {
 		Of: OfCounters, Name: "pending", Label: "Pending", Unit: Contacts, Period: Run,
 		Means:   "Contacts not yet attempted.",
-		Formula: "Contacts without an attempt that counts or lives, neither final nor excluded.",
+		Formula: "Contacts without an attempt that counts or is live, neither final nor excluded.",
 		Source:  "those without a consumed attempt and not final or excluded",
 		Contact: func(f *contact.Facts) int { return one(f.Open && f.Used+live(f) == 0) },
 		At:      run(func(c *campaign.Counters) *int { return &c.Pending }),
@@ -155,26 +155,26 @@ var Figures = []Figure{
 	}, {
 		Of: OfCounters, Name: "unanswered", Label: "Unanswered", Unit: Contacts, Period: Run,
 		Means:   "Contacts that rang and were not answered.",
-		Formula: "Contacts whose last attempt rang and was not answered, also if failed now.",
+		Formula: "Contacts whose last attempt rang and was not answered, even if failed now.",
 		Source:  "contacts whose last attempt rang and was not answered, also if now `failed`",
 		Contact: func(f *contact.Facts) int { return one(f.Unanswered) },
 		At:      run(func(c *campaign.Counters) *int { return &c.Unanswered }),
 	}, {
 		Of: OfCounters, Name: "failed", Unit: Contacts, Period: Run,
 		Formula: "Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late " +
-			"result does. `states` has those that are so now.",
+			"result does. `states` counts those in this state now.",
 		Source:  "They count facts of the run, not present states",
 		Contact: func(f *contact.Facts) int { return ends(f, contact.EndFailed) },
 		At:      run(func(c *campaign.Counters) *int { return &c.Failed }),
 	}, {
-		Of: OfCounters, Name: "excluded", Unit: Contacts, Period: Now, Formula: "Contacts that are so now.",
+		Of: OfCounters, Name: "excluded", Unit: Contacts, Period: Now, Formula: "Contacts in this state now.",
 		Source:  "`excluded` is out of scope: not processed, not in the denominator of progress",
 		Contact: func(f *contact.Facts) int { return one(f.State == contact.Excluded) },
 		At:      run(func(c *campaign.Counters) *int { return &c.Excluded }),
 	}, {
 		Of: OfCounters, Name: "retries_left", Label: "Retries Left", Unit: Calls, Period: Run,
 		Means:   "Attempts still available across the pool.",
-		Formula: "Over contacts that may still be dialled, the sum of Max Attempts less those that count or live.",
+		Formula: "Over contacts that may still be dialled, the sum of Max Attempts minus those that count or are live.",
 		Source:  "Σ (max − used) over open contacts",
 		Contact: func(f *contact.Facts) int { return one(f.Open) * max(0, f.Max-f.Used-live(f)) },
 		At:      run(func(c *campaign.Counters) *int { return &c.RetriesLeft }),
@@ -214,7 +214,7 @@ var Figures = []Figure{
 		Attempt: when(consumed), At: run(func(c *campaign.Counters) *int { return &c.Attempts }),
 	}, {
 		Of: OfCounters, Name: "answered", Unit: Calls, Period: Run,
-		Formula: "Answered attempts, those that go on among them.",
+		Formula: "Answered attempts, including those under way.",
 		Source:  "Answer Rate counts attempts that can no longer change, everywhere the same",
 		Attempt: when(answered), At: run(func(c *campaign.Counters) *int { return &c.Answered }),
 	}, {
@@ -240,12 +240,12 @@ var Figures = []Figure{
 		At:      run(func(c *campaign.Counters) *int { return &c.ResultCalls }),
 	}, {
 		Of: OfCounters, Name: "live_answers", Unit: Calls, Period: Run,
-		Formula: "Served and abandoned calls; machines, fax and network tones are none.",
+		Formula: "Served and abandoned calls; machines, fax and network tones do not count.",
 		Source:  "live answers (served + abandoned; machines, fax, SIT outside)",
 		Attempt: liveAnswers, At: run(func(c *campaign.Counters) *int { return &c.LiveAnswers }),
 	}, {
 		Of: OfCounters, Name: "capacity_loss", Unit: Calls, Period: Run,
-		Formula: "Of the abandoned, those that a loss of capacity of ours abandoned: a bot, a node or a process.",
+		Formula: "Of the abandoned, those due to a loss of our own capacity: a bot, a node or a process.",
 		Source:  "`capacity_loss` counts in A, and is shown apart",
 		Attempt: func(a *attempt.Attempt) int { return one(abandoned(a) && a.Cause == engine.AbandonCapacityLoss) },
 		At:      run(func(c *campaign.Counters) *int { return &c.CapacityLoss }),
@@ -316,12 +316,12 @@ var Figures = []Figure{
 
 	{
 		Of: OfPass, Name: "eligible", Label: "Eligible", Unit: Contacts, Period: Run,
-		Formula: "Became due for the pass: attempted, or in line for it now or when the run was closed. Who is excluded " +
-			"while waiting is in none.",
+		Formula: "Became due for the pass: attempted, or in line for it now or when the run was closed. Contacts excluded " +
+			"while waiting are in none.",
 		Source: "attempted / eligible (contacts that became due for it)",
 	}, {
 		Of: OfPass, Name: "attempted", Label: "Attempted", Unit: Calls, Period: Run,
-		Formula: "Attempts of the pass that count, and those that live.",
+		Formula: "Attempts of the pass that count or are live.",
 		Source:  "attempted / eligible (contacts that became due for it)",
 	}, {
 		Of: OfPass, Name: "connected", Unit: Calls, Period: Run, Formula: "Connected attempts of the pass.",
@@ -351,13 +351,13 @@ var Figures = []Figure{
 
 	{
 		Of: OfCallbacks, Name: "requested", Label: "Callbacks requested", Unit: Callbacks, Period: Run,
-		Means:   "Callbacks that were asked for or promised, each of a contact that had several.",
+		Means:   "Callbacks that were asked for or promised, counting each one of a contact that had several.",
 		Formula: "By a result, granted or not, or promised by an operator: pending + completed + cancelled.",
 		Source:  "each callback counts, also a contact's second",
 	}, {
 		Of: OfCallbacks, Name: "pending", Label: "Callbacks pending", Unit: Callbacks, Period: Now,
 		Means:   "Callbacks that are still to come, or are being dialled.",
-		Formula: "To come, also while the call that brought the wish goes on, or being dialled.",
+		Formula: "To come, even while the call that brought the wish goes on, or being dialled.",
 		Source:  "each callback counts, also a contact's second",
 		Contact: func(f *contact.Facts) int {
 			return one(contact.CallbackPending.Covers(f.Callback)) + one(f.Superseded) // until its attempt ends
@@ -374,14 +374,14 @@ var Figures = []Figure{
 		At: run(func(c *campaign.Counters) *int { return &c.Callbacks.Completed }),
 	}, {
 		Of: OfCallbacks, Name: "cancelled", Unit: Callbacks, Period: Run,
-		Formula: "Refused, dropped, or its place taken by a newer one.",
+		Formula: "Refused, dropped, or replaced by a newer one.",
 		Source:  "each callback counts, also a contact's second",
 		Contact: func(f *contact.Facts) int { return one(f.Callback == contact.CallbackCancelled) + f.Cancelled },
 		At:      run(func(c *campaign.Counters) *int { return &c.Callbacks.Cancelled }),
 	}, {
 		Of: OfCallbacks, Name: "mean_delay_s", Label: "Average delay", Unit: Seconds, Over: "completed", Period: Run,
-		Means:   "From when a completed callback was due to its dial.",
-		Formula: "Mean time from when the completed ones were due to their dial.",
+		Means:   "From when a completed callback was due until it was dialled.",
+		Formula: "Mean time from when the completed ones were due until they were dialled.",
 		Source:  "Delay = dial time − scheduled time.",
 		Attempt: func(a *attempt.Attempt) int {
 			if ms, is := a.CallbackDelayMS(); is && consumed(a) {
@@ -402,17 +402,17 @@ var Figures = []Figure{
 		Source:  "finished campaigns add total connected",
 	}, {
 		Of: OfTotals, Name: "dialling_s", Unit: Seconds, Period: Run,
-		Formula: "The time in which the run was running inside its window.",
+		Formula: "Time during which the run was running inside its window.",
 		Source:  "calls/min over dialling time",
 	}, {
 		Of: OfTotals, Name: "dials_per_s", Label: "Dials/sec", Unit: PerSecond, Over: "dialling_s", Period: Dialling,
-		Formula: "`attempts` of the counters, by dialling time.", Source: "calls/min over dialling time",
+		Formula: "`attempts` of the counters, divided by dialling time.", Source: "calls/min over dialling time",
 	}, {
 		Of: OfTotals, Name: "connected_per_h", Label: "Connected/hr", Unit: PerHour, Over: "dialling_s", Period: Dialling,
-		Formula: "`connected_calls` of the counters, by dialling time.", Source: "calls/min over dialling time",
+		Formula: "`connected_calls` of the counters, divided by dialling time.", Source: "calls/min over dialling time",
 	}, {
 		Of: OfTotals, Name: "calls_per_min", Label: "Calls/min", Unit: PerMinute, Over: "dialling_s", Period: Dialling,
-		Formula: "`attempts` of the counters, by dialling time.", Source: "calls/min over dialling time",
+		Formula: "`attempts` of the counters, divided by dialling time.", Source: "calls/min over dialling time",
 	},
 
 	{
@@ -433,7 +433,7 @@ var Figures = []Figure{
 		Formula: "Workers that the campaign may use: what it is granted of the bot's, within Concurrency.",
 		Source:  "**Concurrency** = simultaneously connected",
 	}, {
-		Of: OfLive, Name: "free_seats", Unit: Workers, Period: Now, Formula: "Of these, those that no line has.",
+		Of: OfLive, Name: "free_seats", Unit: Workers, Period: Now, Formula: "Of these, those that no line holds.",
 		Source: "**Concurrency** = simultaneously connected",
 	}, {
 		Of: OfLive, Name: "abandon_credit", Unit: Lines, Period: Now,
@@ -441,26 +441,26 @@ var Figures = []Figure{
 		Source:  "a dial beyond the free seats needs credit",
 	}, {
 		Of: OfLive, Name: "abandon_credit_held", Unit: Lines, Period: Now,
-		Formula: "Lines beyond the free workers: were all answered now, so many people would be abandoned.",
+		Formula: "Lines beyond the free workers: if all were answered now, this many people would be abandoned.",
 		Source:  "a dial beyond the free seats needs credit",
 	}, {
 		Of: OfLive, Name: "dials_per_s", Label: "Dials/sec", Unit: PerSecond, Period: Minute,
 		Means:   "Calls placed per second, over the last 60 seconds; -- when idle.",
-		Formula: "INVITEs that left, by the time that has passed. Null when none left for 30 s.",
+		Formula: "INVITEs that left, divided by the time passed. Null when none left for 30 s.",
 		Source:  "over the last 60 s; `--` when idle",
 	}, {
 		Of: OfLive, Name: "connected_per_h", Label: "Connected/hr", Unit: PerHour, Period: Minute,
 		Means:   "Calls that reached the bot per hour, over the last 60 seconds; -- when idle.",
-		Formula: "Calls that were connected, by the time that has passed. Null when no INVITE left for 30 s.",
+		Formula: "Calls that were connected, divided by the time passed. Null when no INVITE left for 30 s.",
 		Source:  "over the last 60 s; `--` when idle",
 	}, {
 		Of: OfLive, Name: "avg_ring_s", Label: "Avg Ring Time", Unit: Seconds, Period: Rings,
 		Means:   "From the dial to the answer or the end of ringing, over the last 60 seconds.",
-		Formula: "Mean time from the INVITE to the answer, or to the end of ringing, of the calls that came to it.",
+		Formula: "Mean time from the INVITE to the answer, or to the end of ringing, of the calls that got that far.",
 		Source:  "INVITE → answer or end of ringing, last 60 s",
 	}, {
 		Of: OfLive, Name: "eta_s", Label: "ETA", Unit: Seconds, Period: Now,
-		Formula: "Until the run is expected to end: the dials still to be expected, at the rate of the last five minutes, " +
+		Formula: "Time until the run is expected to end: the dials still expected, at the rate of the last five minutes, " +
 			"closed hours included. In whole minutes; null when it cannot be estimated.",
 		Source: "remaining expected dials at the present rate within windows; absent when it cannot be estimated",
 	},
@@ -475,10 +475,11 @@ var Figures = []Figure{
 		Formula: "Of these abandoned, from the decision on.", Source: "Abandoned counts **calls**",
 	}, {
 		Of: OfLedger, Name: "capacity_loss", Unit: Calls, Period: Ledger,
-		Formula: "Of the abandoned: a loss of capacity of ours.", Source: "`capacity_loss` counts in A, and is shown apart",
+		Formula: "Of the abandoned, those due to a loss of our own capacity.",
+		Source:  "`capacity_loss` counts in A, and is shown apart",
 	}, {
 		Of: OfLedger, Name: "machines", Unit: Calls, Period: Ledger,
-		Formula: "Answered calls that were taken for no person: machine, fax or network tone.",
+		Formula: "Answered calls not taken for a person: machine, fax or network tone.",
 		Source:  "A_eff includes φ × machines",
 	}, {
 		Of: OfLedger, Name: "abandon_rate", Unit: Share, Part: "abandoned", Over: "live_answers", Period: Ledger,
@@ -527,7 +528,7 @@ var Figures = []Figure{
 		Source:  "Answer Rate counts attempts that can no longer change, everywhere the same", Attempt: when(decided),
 	}, {
 		Of: OfBreakdown, Name: "answered", Unit: Calls, Period: Run,
-		Formula: "By caller ID: of these answered, those that go on among them.",
+		Formula: "By caller ID: of these answered, including those under way.",
 		Source:  "Answer Rate counts attempts that can no longer change, everywhere the same", Attempt: when(answered),
 	}, {
 		Of: OfBreakdown, Name: "answer_rate", Label: "Answer rate", Unit: Share,
@@ -548,12 +549,12 @@ var Figures = []Figure{
 		Source:  "answer-rate watch",
 	}, {
 		Of: OfNumber, Name: "ended", Unit: Calls, Period: LastEnds,
-		Formula: "The ended calls that answered speaks of, 64 at most.",
+		Formula: "The ended calls that answered refers to, 64 at most.",
 		Source:  "answer-rate watch",
 	}, {
 		Of: OfNumber, Name: "answer_rate", Label: "Answer rate", Unit: Share,
 		Part: "answered", Over: "ended", Period: LastEnds,
-		Formula: "Answered calls of the last that ended: how the number is received, not how a run goes.",
+		Formula: "Answered calls among the last that ended: how the number is received, not how a run goes.",
 		Source:  "answer-rate watch",
 	},
 }

@@ -153,12 +153,12 @@ func (v *validator) privacy(s string) {
 		if !slices.Contains([]string{"none", "id", "header", "user", "session", "critical"}, p) ||
 			slices.Contains(values[:i], p) {
 			v.fail("privacy", "unknown_value",
-				"must be none, id, header, user, session, or several with ; and then perhaps critical, for example id;critical")
+				"must be none, id, header, user, session, or several joined by ; and optionally critical, for example id;critical")
 			return
 		}
 	}
 	if slices.Contains(values, "none") && len(values) > 1 || s == "critical" {
-		v.fail("privacy", "invalid_format", "none stands alone, and critical never does")
+		v.fail("privacy", "invalid_format", "none must stand alone, and critical must not")
 	}
 }
 
@@ -202,7 +202,7 @@ func (v *validator) headers(list []engine.SIPHeader) {
 			v.fail(at+"name", "invalid_format", "must be a header name: letters, digits and dashes, no colon")
 		case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "content-"):
 			v.fail(at+"name", "reserved_header",
-				"is written by the dialler itself; use the setting that it has, or leave it out")
+				"is written by the dialler itself; use its own setting, or leave it out")
 		}
 		if strings.TrimSpace(h.Value) == "" {
 			v.fail(at+"value", "required", "must not be empty")
@@ -221,7 +221,7 @@ func (v *validator) media(s *engine.TrunkSettings) {
 		case c != "PCMU" && c != "PCMA" && c != "G722":
 			v.fail(fmt.Sprintf("media.codecs[%d]", i), "unknown_value", "must be one of PCMU, PCMA, G722")
 		case slices.Contains(s.Media.Codecs[:i], c):
-			v.fail(fmt.Sprintf("media.codecs[%d]", i), "duplicate", "is there already; name each codec once")
+			v.fail(fmt.Sprintf("media.codecs[%d]", i), "duplicate", "is already listed; name each codec once")
 		}
 	}
 	v.oneOf("media.srtp", s.Media.SRTP, "", engine.SRTPOff, engine.SRTPRequired)
@@ -263,7 +263,7 @@ func (v *validator) text(field, s string, limit int) {
 	v.size(field, s, limit)
 	control := func(c rune) bool { return c < 0x20 || c == 0x7f }
 	if strings.ContainsFunc(s, control) || !utf8.ValidString(s) {
-		v.fail(field, "invalid_format", "must have printable characters only, and no line ends")
+		v.fail(field, "invalid_format", "must have printable characters only, and no line breaks")
 	}
 }
 

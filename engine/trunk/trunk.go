@@ -217,7 +217,7 @@ func (t *Trunk) Status(now time.Time) Status {
 	case t.health.trying():
 		s.Reason = t.health.reason
 	case blocked.After(now):
-		s.Reason = "The carrier's call limit is reached, and it asks to wait"
+		s.Reason = "The carrier's call limit is reached, and it asks us to wait"
 	case s.Share < 1:
 		s.Reason = "The carrier's call limit was reached; the rate grows back"
 	}

@@ -67,7 +67,7 @@ func (e *Endpoint) Enable(active bool) {
 // Errors of a URL.
 var (
 	ErrURL    = errors.New("must be an absolute https URL without user, password and fragment")
-	ErrScheme = errors.New("must be https: messages hold personal data; http is for laboratories that run with " +
+	ErrScheme = errors.New("must be https: messages hold personal data; http is only for labs run with " +
 		"--webhook-allow-private")
 )
 

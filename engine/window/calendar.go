@@ -44,7 +44,7 @@ func (t TimeOfDay) String() string { return fmt.Sprintf("%02d:%02d", int(t)/60, 
 // MarshalText writes "HH:MM".
 func (t TimeOfDay) MarshalText() ([]byte, error) {
 	if t < 0 || t > minutesOfDay {
-		return nil, engine.Invalid("invalid_time", "a time of day lies between 00:00 and 24:00")
+		return nil, engine.Invalid("invalid_time", "a time of day must be between 00:00 and 24:00")
 	}
 	return []byte(t.String()), nil
 }

@@ -180,7 +180,7 @@ func (s *Gate) ChangePassword(r *wire.Request) error {
 	}
 	if !good {
 		return engine.Invalid("validation_failed", "The body failed validation; see errors.",
-			engine.FieldError{Field: "current_password", Code: "wrong_password", Message: "is not the password that you have"})
+			engine.FieldError{Field: "current_password", Code: "wrong_password", Message: "is not your current password"})
 	}
 	hash, err := hashWithin(r.Ctx(), next)
 	if err != nil {

@@ -166,7 +166,7 @@ func (s *API) LabelReview(r *wire.Request) error {
 	label := engine.Verdict(f.Term("label", ""))
 	switch {
 	case !f.Has("label"):
-		f.Fail("label", "required", "is required; none takes a label back")
+		f.Fail("label", "required", "is required; none removes a label")
 	case label == "none":
 		label = ""
 	case label != "" && !slices.Contains(engine.Verdicts, label):

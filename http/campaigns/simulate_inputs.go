@@ -174,7 +174,7 @@ func (in *simulationInputs) change(f form.Form, q *forecast.Question, measured i
 		in.source = "given"
 	}
 	if p.Has("machine_share") && q.Settings.AMD == engine.AMDOff {
-		noEffect(p, "machine_share", "classification is off, and a machine is what talk_s says of all answers")
+		noEffect(p, "machine_share", "classification is off; talk_s applies to all answers, machines too")
 	}
 	read("answer_rate", 0, 1, q.People.SetAnswer)
 	read("machine_share", 0, 0.99, q.People.SetMachines)
@@ -187,7 +187,7 @@ func (in *simulationInputs) change(f form.Form, q *forecast.Question, measured i
 	read("ring_s", 0.1, 120, q.People.SetRing)
 	read("talk_s", 1, 4*3600, q.People.SetTalk)
 	if p.Has("answer_rate") && was.Answer == 0 && f2.Answer == 0 && p.Decimal("answer_rate", 0) > 0 {
-		noEffect(p, "answer_rate", "nobody was measured to answer, so it is not known how they would; leave people out")
+		noEffect(p, "answer_rate", "no answers were measured, so how people would answer is unknown; leave people out")
 	}
 	p.Done()
 }

@@ -116,7 +116,7 @@ func (c *Client) do(ctx context.Context, r request, into any) error {
 				return nil
 			}
 			if err := json.Unmarshal(answer, into); err != nil {
-				return fmt.Errorf("the dialler's answer to %s %s is not as expected: %w", r.method, r.path, err)
+				return fmt.Errorf("unexpected answer from the dialler to %s %s: %w", r.method, r.path, err)
 			}
 			return nil
 		}

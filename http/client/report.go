@@ -92,7 +92,7 @@ type reportWriter struct {
 }
 
 // errBrokenOff means that the connection ended within a report.
-var errBrokenOff = errors.New("the report was broken off")
+var errBrokenOff = errors.New("the report was cut short")
 
 // reportID is the index of attempt_id in a row.
 const reportID = 3
@@ -119,7 +119,7 @@ func (c *Client) writePart(ctx context.Context, campaignID string, w *reportWrit
 		case err != nil:
 			return errors.Join(errBrokenOff, err)
 		case len(row) <= reportID || header && row[reportID] != "attempt_id":
-			return errors.New("the answer is no Attempt Report")
+			return errors.New("the answer is not an Attempt Report")
 		case header && w.named: // it was interrupted before its first row
 			header = false
 			continue

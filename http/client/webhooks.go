@@ -21,7 +21,7 @@ type Event struct {
 }
 
 // ErrNotVerified means that a request is not a delivery of the dialler, or is an old one.
-var ErrNotVerified = errors.New("the webhook is not verified: signature or time do not hold")
+var ErrNotVerified = errors.New("the webhook is not verified: its signature or time is not valid")
 
 // webhookAge is how much a delivery's time may differ from ours.
 const webhookAge = 5 * time.Minute
@@ -44,7 +44,7 @@ func verify(h http.Header, body []byte, now time.Time, secrets []string) (e Even
 		raw, ok := strings.CutPrefix(secret, "whsec_")
 		key, err := base64.StdEncoding.DecodeString(raw)
 		if !ok || err != nil || len(key) == 0 {
-			return e, errors.New("a secret of a webhook is whsec_ and base64")
+			return e, errors.New("a webhook secret is whsec_ and base64")
 		}
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(id + "." + sent + "."))

@@ -190,7 +190,7 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 		from, to := strings.TrimSpace(m.Name), strings.TrimSpace(m.Value.Text)
 		switch {
 		case m.Value.Kind != form.String:
-			errs.Add("mapping", "wrong_type", "must have texts as values")
+			errs.Add("mapping", "wrong_type", "must have strings as values")
 		case from == "" || len(from) > mappedNameCap || len(to) > contact.VariableNameCap || !form.Printable(from) ||
 			!form.Printable(to):
 			errs.Add(
@@ -200,7 +200,7 @@ func columnMapping(val string, errs *form.Errors) map[string]string {
 					"bytes in the file and "+strconv.Itoa(contact.VariableNameCap)+" as variables",
 			)
 		case out[from] != "":
-			errs.Add("mapping", "invalid_format", "must name a column once")
+			errs.Add("mapping", "invalid_format", "must name each column once")
 		default:
 			out[from] = to
 		}

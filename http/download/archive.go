@@ -24,7 +24,7 @@ func (s *Files) SendArchive(r *wire.Request, name, failed string, campaign engin
 	open func(context.Context) (io.ReadSeekCloser, error)) error {
 	if !s.Archives.Take(r.Ctx()) {
 		return engine.Unavailable("too_many_reports",
-			"Records and exports are being made already; try again when one has ended.", 10*time.Second)
+			"Other records and exports are being made; try again when one has ended.", 10*time.Second)
 	}
 	r.Send(nethttp.StatusOK, "application/zip", nil)
 	h := &r.HTTP.Response.Header
@@ -40,7 +40,7 @@ func (s *Files) SendArchive(r *wire.Request, name, failed string, campaign engin
 			if campaign != "" {
 				e = e.Str("campaign_id", string(campaign))
 			}
-			e.Msg(failed + "; who asked for it sees a broken answer")
+			e.Msg(failed + "; the client sees a broken answer")
 			return
 		}
 		defer func() { _ = f.Close() }()

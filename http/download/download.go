@@ -102,7 +102,7 @@ func (d *Sheet) run(ctx context.Context, conn net.Conn) {
 		var timeout net.Error
 		if ctx.Err() == nil && !errors.As(err, &timeout) {
 			d.files.host.Log.Warn().Str("code", engine.ErrorCode(err)).Str("campaign_id",
-				string(d.Campaign)).Msg("a report was cut off; its reader sees a broken answer")
+				string(d.Campaign)).Msg("a report was cut off; the client sees a broken answer")
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (s *Files) Take() (release func(), err error) {
 		s.Sheets.Add(-1)
 		return nil, engine.Unavailable(
 			"too_many_reports",
-			"Many reports are being written; try again when one has ended.",
+			"Too many reports are being written; try again when one has ended.",
 			10*time.Second,
 		)
 	}

@@ -26,7 +26,7 @@ type Config struct {
 
 // Reasons for refusing a request.
 var (
-	ErrForbidden = errors.New("the address is none of the public internet")
+	ErrForbidden = errors.New("the address is not on the public internet")
 	ErrRedirects = errors.New("too many redirects")
 	ErrScheme    = errors.New("a redirect to something that is neither http nor https")
 )

@@ -39,7 +39,7 @@ func (e *Errors) Err() error {
 		return nil
 	case e.dropped > 0:
 		return engine.Invalid("validation_failed",
-			"The body failed validation; "+strconv.Itoa(e.dropped)+" further mistakes are not listed.", e.List...)
+			"The body failed validation; "+strconv.Itoa(e.dropped)+" more mistakes are not listed.", e.List...)
 	default:
 		return engine.Invalid("validation_failed", "The body failed validation; see errors.", e.List...)
 	}

@@ -385,7 +385,7 @@ func (p *parser) strSlow(start int) (string, bool) {
 				return "", false
 			}
 		case c < 0x20:
-			p.fail("a control character stands unescaped in a string")
+			p.fail("a control character in a string is not escaped")
 			return "", false
 		case c < utf8.RuneSelf:
 			buf = append(buf, c)

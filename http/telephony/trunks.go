@@ -111,9 +111,8 @@ func (s *API) DeleteTrunk(r *wire.Request) error {
 	case old.Origin == engine.TrunkOfFile:
 		return engine.Conflict(
 			"trunk_of_file",
-			"this trunk stands in the configuration file and would be back at the next "+
-				"start; "+
-				"take it out there and restart the dialler or send it SIGHUP, then delete it; or make it inactive",
+			"this trunk comes from the configuration file and would be back at the next start; remove it there and restart "+
+				"the dialler or send it SIGHUP, then delete it; or make it inactive",
 		)
 	}
 	if err := s.Trunks.DeleteTrunk(r.Ctx(), id, r.Who()); err != nil {

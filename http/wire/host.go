@@ -36,7 +36,7 @@ type Host struct {
 func (h *Host) warnOfProxy(peer string) {
 	h.warned.Do(func() {
 		h.Log.Warn().Str("peer", peer).
-			Msg("ignored X-Forwarded-For of an address that --trusted-proxies does not name")
+			Msg("ignored X-Forwarded-For from an address that --trusted-proxies does not name")
 	})
 }
 

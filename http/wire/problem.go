@@ -111,7 +111,7 @@ func AsError(err error) *engine.Error {
 var (
 	errInternal = &engine.Error{
 		Kind: engine.KindInternal, Code: "internal",
-		Detail: "Something went wrong inside the dialler; the request id finds it in the log.",
+		Detail: "Something went wrong inside the dialler; find it in the log by the request id.",
 	}
 	errDeadline = engine.Unavailable("deadline_exceeded",
 		"", time.Second)

@@ -114,7 +114,7 @@ var (
 	errUploadBroken = &engine.Error{Kind: KindBadRequest, Code: "upload_broken",
 		Detail: "The upload ended before the file did; nothing was kept."}
 	errUploadSlow = &engine.Error{Kind: KindTimeout, Code: "request_timeout",
-		Detail: "The file came too slowly; nothing was kept."}
+		Detail: "The file arrived too slowly; nothing was kept."}
 	errFileTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "body_too_large",
 		Detail: "The file is larger than this route accepts; send it in parts."}
 	errShuttingDown = engine.Unavailable("closing", "", time.Second)

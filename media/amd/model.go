@@ -73,7 +73,7 @@ type Model struct {
 func (m *Model) Check() error {
 	if len(m.Features) != FeatureCount {
 		return fmt.Errorf(
-			"model_features: the model knows %d features, this program %d: train it anew (lab amd train)",
+			"model_features: the model knows %d features, this program %d: train it again (lab amd train)",
 			len(m.Features),
 			FeatureCount,
 		)
@@ -81,7 +81,7 @@ func (m *Model) Check() error {
 	for i, name := range m.Features {
 		if name != FeatureNames[i] {
 			return fmt.Errorf(
-				"model_features: feature %d of the model is %q, of this program %q: train it anew (lab amd train)",
+				"model_features: feature %d of the model is %q, of this program %q: train it again (lab amd train)",
 				i,
 				name,
 				FeatureNames[i],
@@ -90,7 +90,7 @@ func (m *Model) Check() error {
 	}
 	if len(m.Nets) == 0 || len(m.Nets) > MostNets || slices.Contains(m.Nets, nil) {
 		return fmt.Errorf(
-			"model_net: the model has %d nets, this program wants 1 to %d: train it anew (lab amd train)",
+			"model_net: the model has %d nets, this program wants 1 to %d: train it again (lab amd train)",
 			len(m.Nets),
 			MostNets,
 		)

@@ -45,7 +45,7 @@ func (s Shape) Check() error {
 	fits := func(n, most int) bool { return n > 0 && n <= most && n%Grain == 0 }
 	if !fits(s.Features, MostFeatures) {
 		return fmt.Errorf(
-			"model_net: the net has %d features, this program wants a multiple of %d up to %d: train it anew (lab amd train)",
+			"model_net: the net has %d features, this program wants a multiple of %d up to %d: train it again (lab amd train)",
 			s.Features,
 			Grain,
 			MostFeatures,
@@ -53,7 +53,7 @@ func (s Shape) Check() error {
 	}
 	if len(s.Units) < 1 || len(s.Units) > MostLayers {
 		return fmt.Errorf(
-			"model_net: the net has %d layers, this program wants 1 to %d: train it anew (lab amd train)",
+			"model_net: the net has %d layers, this program wants 1 to %d: train it again (lab amd train)",
 			len(s.Units),
 			MostLayers,
 		)
@@ -61,7 +61,7 @@ func (s Shape) Check() error {
 	for _, n := range s.Units {
 		if !fits(n, MostUnits) {
 			return fmt.Errorf(
-				"model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it anew (lab "+
+				"model_net: a layer of the net has %d units, this program wants a multiple of %d up to %d: train it again (lab "+
 					"amd train)",
 				n,
 				Grain,
@@ -301,7 +301,7 @@ func (n *Net) UnmarshalJSON(text []byte) error {
 	}
 	if len(b) != size {
 		return fmt.Errorf(
-			"model_net: the net has %d bytes, this program wants %d: train it anew (lab amd train)",
+			"model_net: the net has %d bytes, this program wants %d: train it again (lab amd train)",
 			len(b),
 			size,
 		)
@@ -309,7 +309,7 @@ func (n *Net) UnmarshalJSON(text []byte) error {
 	for _, row := range read.parts() {
 		top := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		if math.IsNaN(float64(top)) || math.IsInf(float64(top), 0) {
-			return errors.New("model_net: a weight is no number: train it anew (lab amd train)")
+			return errors.New("model_net: a weight is not a number: train it again (lab amd train)")
 		}
 		b = b[4:]
 		for i := range row {

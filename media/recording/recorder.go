@@ -124,7 +124,7 @@ func (r *Recorder) Close() {
 		select {
 		case <-done:
 		case <-limit.C:
-			r.cfg.Log.Error().Msg("the disk does not take the recordings; they are completed at the next start")
+			r.cfg.Log.Error().Msg("recordings cannot be written to disk; they are completed at the next start")
 		}
 	})
 }

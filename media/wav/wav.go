@@ -60,7 +60,7 @@ func Decode(b []byte) ([]int16, error) {
 		switch string(b[i : i+4]) {
 		case "fmt ":
 			if len(body) < 16 {
-				return nil, errors.New("wav_format: the format chunk is too short: write the file anew")
+				return nil, errors.New("wav_format: the format chunk is too short: write the file again")
 			}
 			f = format{
 				coding: int(binary.LittleEndian.Uint16(body)), channels: int(binary.LittleEndian.Uint16(body[2:])),
@@ -74,7 +74,7 @@ func Decode(b []byte) ([]int16, error) {
 		}
 		i += 8 + size + size&1
 	}
-	return nil, errors.New("wav_empty: the file has no audio: record it anew")
+	return nil, errors.New("wav_empty: the file has no audio: record it again")
 }
 
 func (f format) samples(b []byte) ([]int16, error) {
@@ -115,7 +115,7 @@ func (f format) samples(b []byte) ([]int16, error) {
 		x = halve(x)
 	}
 	if len(x) == 0 {
-		return nil, errors.New("wav_empty: the file has no audio: record it anew")
+		return nil, errors.New("wav_empty: the file has no audio: record it again")
 	}
 	return x, nil
 }

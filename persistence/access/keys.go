@@ -91,5 +91,5 @@ func (s *Accounts) KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time
 	_, err := s.db.Read.Exec(ctx, `UPDATE api_keys k SET last_used_at = u.at FROM unnest($1::text[], $2::timestamptz[])
 		AS u(id, at)
 		WHERE k.id = u.id AND (k.last_used_at IS NULL OR k.last_used_at < u.at)`, ids, times)
-	return s.db.Wrap("use of API keys not noted", err)
+	return s.db.Wrap("use of API keys not recorded", err)
 }

@@ -70,7 +70,7 @@ func (s *Accounts) SessionsSeen(ctx context.Context, seen []engine.UserSession) 
 	_, err := s.db.Read.Exec(ctx, `UPDATE user_sessions s SET seen_at = n.at, expires_at = n.until
 		FROM unnest($1::bytea[], $2::timestamptz[], $3::timestamptz[]) AS n(hash, at, until)
 		WHERE s.hash = n.hash AND s.seen_at < n.at`, hashes, at, until)
-	return s.db.Wrap("use of sessions not noted", err)
+	return s.db.Wrap("use of sessions not recorded", err)
 }
 
 // PurgeSessions drops expired sessions. The margin covers a use that has not been stored yet.

@@ -142,14 +142,14 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 func (s *Accounts) LoggedIn(ctx context.Context, id engine.UserID, at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, "UPDATE users SET last_login_at = $2, failed_logins = 0, locked_until = NULL "+
 		"WHERE id = $1", string(id), at)
-	return s.db.Wrap("log-in not noted", err)
+	return s.db.Wrap("log-in not recorded", err)
 }
 
 // LogInFailed counts a failed log-in and locks the account at the last of engine.LogInFailures;
 // while it is locked, nothing is counted. An unknown address takes as long as any other.
 func (s *Accounts) LogInFailed(ctx context.Context, email string, at time.Time, who engine.Who) (locked bool,
 	err error) {
-	err = s.db.InTx(ctx, "failed log-in not noted", func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, "failed log-in not recorded", func(tx pgx.Tx) error {
 		// The response time must not reveal how long a commit takes.
 		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
 			return err

@@ -56,6 +56,6 @@ func ReadLayout[T any](ctx context.Context, tx pgx.Tx, l *Layout, table string, 
 }
 
 func mismatch(table, column string) error {
-	return engine.Unavailable("schema_mismatch", "the database's schema does not fit this program: "+table+"."+column,
+	return engine.Unavailable("schema_mismatch", "the database's schema does not match this program: "+table+"."+column,
 		0)
 }

@@ -175,7 +175,7 @@ func NewWriter(db *table.DB) *Writer {
 func Prepare(ctx context.Context, c *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := c.PgConn().Prepare(ctx, name, sql, nil); err != nil {
-			return failure.New("schema_mismatch", "the database's schema does not fit this program: statement "+name,
+			return failure.New("schema_mismatch", "the database's schema does not match this program: statement "+name,
 				err)
 		}
 	}

@@ -36,8 +36,8 @@ const othersRenew = 5 * time.Second
 const renewedPart = 256
 
 var (
-	errMoved       = errors.New("the connection is to another server than the one before")
-	errOthersRenew = errors.New("other nodes tell the server of their calls")
+	errMoved       = errors.New("the connection is to a different server than before")
+	errOthersRenew = errors.New("other nodes tell the server about their calls")
 )
 
 // Renews sets held: the writes that it returns are repeated on each server that replaces another.
@@ -117,12 +117,12 @@ func (w *Writer) renew(ctx context.Context, s pool.Server) error {
 			if len(part[i].Attempts) > 0 {
 				e = e.Str("attempt_id", string(part[i].Attempts[0].ID))
 			}
-			e.Msg("what a live call holds was not taken by the database, which was restarted or is another")
+			e.Msg("the database, restarted or replaced, did not take what a live call holds")
 		}
 	}
 	if len(held) > 0 {
 		w.db.Config.Log.Info().Int("writes", len(held)-lost).
-			Msg("the database was restarted or is another; what live calls hold was written again")
+			Msg("the database was restarted or replaced; what live calls hold was written again")
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (s *Roster) KeptContact(
 	if errors.Is(err, pgx.ErrNoRows) {
 		return contact.Contact{}, false, nil
 	}
-	return c, err == nil, s.db.Wrap("contact of a run before not read", err)
+	return c, err == nil, s.db.Wrap("contact of an earlier run not read", err)
 }
 
 // ContactsMatching lists the contacts whose variables contain all pairs, in list order. Without

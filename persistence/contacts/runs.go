@@ -148,7 +148,7 @@ var restored = func() string {
 // it is cancelled. The campaign's row must be in the given run again. ev is a contacts.restored,
 // which will record who was excluded meanwhile. A repeated call changes nothing more.
 func (s *Roster) RestoreContacts(ctx context.Context, id engine.CampaignID, run int, ev journal.Event) error {
-	return s.db.InTx(ctx, "contacts of the run before not brought back", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "contacts of the previous run not restored", func(tx pgx.Tx) error {
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}

@@ -35,18 +35,18 @@ const AwayCode = "database_unavailable"
 
 // sentences say what is wrong and how to fix it.
 var sentences = map[Away]string{
-	Unreachable: "the database cannot be reached; it is tried again, see that the server runs",
-	Silent:      "the database does not answer in time; it is tried again, see what the server is busy with",
-	Full:        "the volume of the database is full; make room on it, the rest goes by itself",
+	Unreachable: "the database cannot be reached; it is tried again, check that the server runs",
+	Silent:      "the database does not answer in time; it is tried again, check what the server is busy with",
+	Full:        "the database's volume is full; make room on it, the rest is automatic",
 	Exhausted: "the database is out of memory, connections or another resource; it is tried again, give the server " +
 		"more",
-	ReadOnly: "the database takes no writes: it is a standby or was made read-only; promote it, end that, or " +
+	ReadOnly: "the database takes no writes: it is a standby or was made read-only; promote it, make it writable, or " +
 		"point DATABASE_URL at the primary",
-	Failing: "the storage of the database gives errors; look into the server's log",
+	Failing: "the database's storage returns errors; see the server's log",
 	Busy:    "the database is locked by something else; it is tried again",
 	Closed:  "the database refuses us: wrong credentials, or no such database; check DATABASE_URL",
-	Renewing: "another server has taken the database's place; the nodes write there what their live calls hold, " +
-		"for some seconds",
+	Renewing: "another server has taken the database's place; for some seconds the nodes write to it what their live " +
+		"calls hold",
 }
 
 // verdict is what an error of the database means for the write.

@@ -295,7 +295,7 @@ func (a *auditor) missing(b *batchRow) (found bool) {
 	for _, seq := range b.seqs {
 		if there[seq]--; there[seq] < 0 {
 			found = true
-			a.found(Finding{Run: b.run, Batch: b.n, Seq: seq, What: "the event was removed, or its digest"})
+			a.found(Finding{Run: b.run, Batch: b.n, Seq: seq, What: "the event or its digest was removed"})
 		}
 	}
 	for seq, more := range there {

@@ -86,10 +86,10 @@ func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what s
 		if k.Verify(text, c.signature) {
 			return "", false
 		}
-		return "the checkpoint is not as it was signed: " + of + " was changed", false
+		return "the checkpoint does not match its signature: " + of + " was changed", false
 	}
 	return "the checkpoint is signed with the key " + c.signedBy +
-			", which is not among those that are trusted: name its public half with --key if it is the installation's",
+			", which is not trusted: name its public half with --key if it is the installation's",
 		false
 }
 

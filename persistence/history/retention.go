@@ -111,7 +111,7 @@ func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key s
 		return s.db.Wrap("old runs not read", err)
 	}
 	for _, r := range runs {
-		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "what a run came to not kept",
+		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "totals of a run not kept",
 			func(tx pgx.Tx) error {
 				return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
 			})
@@ -187,8 +187,8 @@ func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key sea
 			return s.db.Wrap("runs of a partition not read", err)
 		}
 		if open {
-			s.db.Config.Log.Info().Str("partition", name).Msg("old events are kept: a run that they belong to is not " +
-				"over, or not for long")
+			s.db.Config.Log.Info().Str("partition",
+				name).Msg("old events are kept: a run that they belong to is not over, or ended recently")
 			continue
 		}
 		dropped, err := s.dropPartition(ctx, name, month, now, key)

@@ -260,7 +260,8 @@ func (s *Files) CloseImport(ctx context.Context, id engine.ImportID) error {
 
 // interrupted is the problem of an import whose process or connection died.
 var interrupted = campaign.ImportProblem{Code: "interrupted",
-	Detail: "The dialler or its database was stopped while the file was imported; nothing was added, upload it again."}
+	Detail: "The dialler or its database was stopped while the file was being imported; nothing was added, upload it " +
+		"again."}
 
 // CloseOrphanedImports fails the open imports that no living process holds, removes staged rows
 // that belong to no open import, and says how many failed.

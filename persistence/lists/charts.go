@@ -21,7 +21,7 @@ import (
 // for a chart.
 
 var errChartTooLong = engine.Unavailable("chart_too_long",
-	"The run has too many calls to be counted in time; ask for a shorter time with from and to, or later.",
+	"The run has too many calls to count in time; narrow the time with from and to, or try later.",
 	30*time.Second)
 
 // chartReach is longer than any call: an attempt reserved that long before a time is not live at

@@ -13,7 +13,7 @@ import (
 // rung is a message in its stored form: a JSON array, a third of the size of an object with names.
 type rung engine.SIPMessage
 
-var errRung = errors.New("a stored SIP message has not the form that this version writes")
+var errRung = errors.New("a stored SIP message is not in the form that this version writes")
 
 // MarshalJSON implements json.Marshaler.
 func (r rung) MarshalJSON() ([]byte, error) {

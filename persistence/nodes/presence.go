@@ -85,8 +85,8 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 		}
 		if !said && waited > presencePatience/2 {
 			said = true
-			cfg.Log.Info().Msg("another dialler serves this database and was not heard of for seconds; waiting for " +
-				"the database to notice its end")
+			cfg.Log.Info().Msg("another dialler serves this database but has been silent for seconds; waiting for the " +
+				"database to notice its end")
 		}
 		if !pool.Sleep(ctx, presencePause) {
 			p.Close()
@@ -123,14 +123,14 @@ func (p *Presence) awaitFormer(ctx context.Context) error {
 		err := p.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM presence WHERE life = $1)", p.former.Life).Scan(&there)
 		p.mu.Unlock()
 		if err != nil {
-			return failure.New("database_error", "it was not read whether the other dialler has ended its calls", err)
+			return failure.New("database_error", "could not read whether the other dialler has ended its calls", err)
 		}
 		if !there {
 			return nil
 		}
 		if time.Since(began) >= ownership.FencedWithin {
 			p.cfg.Log.Warn().Str("name", p.former.Name).Str("host", p.former.Host).Int("pid", p.former.PID).
-				Msg("the other dialler did not say that it has ended its calls; their numbers are held until something " +
+				Msg("the other dialler did not confirm that it has ended its calls; their numbers are held until something " +
 					"proves their end")
 			return nil
 		}
@@ -261,7 +261,7 @@ func (p *Presence) record(ctx context.Context) error {
 	if p.conn.IsClosed() {
 		err = p.lost(err)
 	}
-	return failure.New("database_error", "it was not noted who serves the database", err)
+	return failure.New("database_error", "could not record who serves the database", err)
 }
 
 // Renew keeps the process registered, and takes the lock again after the session was lost, for
@@ -283,7 +283,8 @@ func (p *Presence) Renew(ctx context.Context) error {
 	if ownership.Admit(&p.me, others, presencePatience) == ownership.GiveUp {
 		return p.inUse(others)
 	}
-	return engine.Unavailable(failure.AwayCode, "a former session of this process has not ended yet", time.Second)
+	return engine.Unavailable(failure.AwayCode, "an earlier database session of this process has not ended yet",
+		time.Second)
 }
 
 // hold says whether the session is alive.

@@ -62,7 +62,7 @@ func (p *Pool) Ping(ctx context.Context) (Server, error) {
 	v, why := failure.Judge(err)
 	if v != failure.AwayNow {
 		q.away.Store(nil)
-		return "", failure.New("database_error", "the database does not say how it is", err)
+		return "", failure.New("database_error", "the database does not report its state", err)
 	}
 	p.lost(why)
 	e := failure.OfAway(why, err)

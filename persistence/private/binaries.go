@@ -97,7 +97,7 @@ func missing(found []binaries, major int) error {
 	switch {
 	case major > 0:
 		v := strconv.Itoa(major)
-		e.Detail = "the data folder is of PostgreSQL " + v + ", which is not installed; install it: " + install(v) +
+		e.Detail = "the data folder belongs to PostgreSQL " + v + ", which is not installed; install it: " + install(v) +
 			"; or point DATABASE_URL at a server of your own"
 	case len(found) > 0:
 		e.Detail = "the installed PostgreSQL " + strconv.Itoa(found[0].major) + " is too old; " + strconv.Itoa(oldest) +

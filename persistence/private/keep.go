@@ -26,7 +26,7 @@ const (
 func (s *Server) Keep() {
 	s.kept.Go(func() {
 		for s.awaitEnd() {
-			s.log.Error().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database ended; it is started again")
+			s.log.Error().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database ended; it is being restarted")
 			if !s.restart() {
 				return
 			}
@@ -70,12 +70,12 @@ func (s *Server) restart() bool {
 		err := s.startAgain(ctx)
 		cancel()
 		if err == nil {
-			s.log.Info().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database runs again")
+			s.log.Info().Str("folder", s.base).Int("pid", s.Pid()).Msg("private database is running again")
 			return true
 		}
 		if !said {
 			said = true
-			s.log.Error().Err(err).Str("folder", s.base).Msg("private database not started; it is tried again until it is")
+			s.log.Error().Err(err).Str("folder", s.base).Msg("private database not started; it is tried again until it starts")
 		}
 		select {
 		case <-s.stopping:

@@ -78,7 +78,7 @@ func (o owner) folder(path string) error {
 	}
 	if !ok || !st.IsDir() || sys.Uid != o.uid {
 		return engine.Unavailable("database_folder_foreign",
-			"the folder "+path+" belongs to somebody else or is no folder; remove it or choose another", 0)
+			"the folder "+path+" belongs to somebody else or is not a folder; remove it or choose another", 0)
 	}
 	return os.Chmod(path, 0o700) //nolint:gosec // a folder
 }
@@ -133,7 +133,7 @@ func (o owner) place(dir, name string) (string, error) {
 	}
 	if err := os.MkdirAll(filepath.Dir(path),
 		0o755); err != nil { //nolint:gosec // the server's own folder below it is closed
-		return "", fmt.Errorf("the data folder cannot be made: %w", err)
+		return "", fmt.Errorf("the data folder cannot be created: %w", err)
 	}
 	return path, o.folder(path)
 }

@@ -100,7 +100,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if major == 0 {
-		cfg.Log.Info().Str("folder", base).Int("postgresql", b.major).Msg("making a private database")
+		cfg.Log.Info().Str("folder", base).Int("postgresql", b.major).Msg("creating a private database")
 		if s.data, err = initialise(ctx, b, o, base); err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		_ = s.stop()
 		return nil, err
 	}
-	cfg.Log.Info().Str("folder", base).Int("pid", s.Pid()).Msg("private database runs")
+	cfg.Log.Info().Str("folder", base).Int("pid", s.Pid()).Msg("private database is running")
 	return s, nil
 }
 
@@ -148,7 +148,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if err := pause(ctx); err != nil {
 			_ = f.Close()
 			return nil, engine.Unavailable("database_start_locked",
-				"another process is starting this private database and does not get done", time.Second)
+				"another process is starting this private database and does not finish", time.Second)
 		}
 	}
 }
@@ -326,7 +326,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 		}
 		if err := pause(ctx); err != nil {
 			_ = s.stop()
-			return engine.Unavailable("database_not_ready", "the private database does not accept connections in time; see "+
+			return engine.Unavailable("database_not_ready", "the private database did not accept connections in time; see "+
 				filepath.Join(s.base, "postgres.log"), time.Second)
 		}
 	}
@@ -362,7 +362,8 @@ func (s *Server) ensureDatabase(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return engine.Unavailable("database_not_ready", "the private database could not be made: "+err.Error(), time.Second)
+		return engine.Unavailable("database_not_ready", "the private database could not be created: "+err.Error(),
+			time.Second)
 	}
 	return nil
 }

@@ -65,12 +65,12 @@ const recordingGone = `WITH gone AS (
 // RecordingsDeleted records that recordings were deleted.
 func (s *Recordings) RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error {
 	_, err := s.db.Read.Exec(ctx, recordingGone, attemptIDs(attempts), at)
-	return s.db.Wrap("deleted recordings not noted", err)
+	return s.db.Wrap("deletion of recordings not recorded", err)
 }
 
 // NoteRecordingDeleted records that somebody deleted a recording.
 func (s *Recordings) NoteRecordingDeleted(ctx context.Context, id engine.AttemptID, who engine.Who) error {
-	return s.db.InTx(ctx, "deletion of a recording not noted", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, "deletion of a recording not recorded", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, recordingGone, attemptIDs([]engine.AttemptID{id}), time.Now()); err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (s *Recordings) DroppedRecordings(ctx context.Context, attempts []engine.At
 	rows, _ := s.db.Read.Query(ctx, `SELECT attempt_id FROM recordings
 		WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NOT NULL`, attemptIDs(attempts))
 	list, err := pgx.CollectRows(rows, scanID)
-	return list, s.db.Wrap("recordings that are kept no longer not read", err)
+	return list, s.db.Wrap("recordings no longer kept not read", err)
 }
 
 func scanID(row pgx.CollectableRow) (engine.AttemptID, error) {

@@ -64,15 +64,15 @@ func ParseKeys(text string) (*Keys, error) {
 		sum := sha256.Sum256(append([]byte("dialler key "), key...))
 		id := hex.EncodeToString(sum[:4])
 		if k.aead[id] != nil {
-			return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("line %d is a key that is there already", n))
+			return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("line %d repeats an earlier key", n))
 		}
 		k.ids, k.aead[id] = append(k.ids, id), aead
 	}
 	switch {
 	case len(k.ids) == 0:
-		return nil, engine.Invalid("secrets_key_invalid", "there is no key: 32 bytes as base64, on a line of its own")
+		return nil, engine.Invalid("secrets_key_invalid", "there is no key: give 32 bytes as base64, on a line of its own")
 	case len(k.ids) > secretKeysCap:
-		return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("%d keys; %d may be known at the same time",
+		return nil, engine.Invalid("secrets_key_invalid", fmt.Sprintf("%d keys; at most %d are allowed",
 			len(k.ids), secretKeysCap))
 	}
 	return k, nil
@@ -108,7 +108,7 @@ func (k *Keys) Open(place, stored string) (string, error) {
 		aead = k.aead[id]
 	}
 	if aead == nil {
-		return "", failure.New("secrets_key_missing", place+" is sealed with a key that is not known here (give the "+
+		return "", failure.New("secrets_key_missing", place+" is sealed with an unknown key (give the "+
 			"key with --secrets-key-file)", errors.New("key "+id))
 	}
 	b, err := base64.RawStdEncoding.DecodeString(text)
@@ -121,7 +121,7 @@ func (k *Keys) Open(place, stored string) (string, error) {
 	}
 	if err != nil {
 		return "", failure.New("secret_damaged", place+" cannot be opened: it was changed, or belongs to another "+
-			"row; set it anew", err)
+			"row; set it again", err)
 	}
 	return string(secret), nil
 }

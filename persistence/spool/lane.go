@@ -126,12 +126,12 @@ func (l *lane) readHeader() error {
 	}
 	switch {
 	case !bytes.Equal(b[:8], magic[:]):
-		return errors.New("this is no file of a spool; choose another folder with --spool-dir")
+		return errors.New("this is not a spool file; choose another folder with --spool-dir")
 	case crc32.Checksum(b[:40], table) != binary.LittleEndian.Uint32(b[40:]):
 		return errors.New("the header is damaged; move the file away to start without what it holds")
 	case binary.LittleEndian.Uint32(b[8:]) > layoutVersion:
-		return errors.New("a newer version of the program wrote this file: start that once, so that it writes what waits " +
-			"here to the database")
+		return errors.New("a newer version of the program wrote this file: start that version once, so that it writes " +
+			"what waits here to the database")
 	}
 	l.dirty = b[12] != 0
 	copy(l.owner[:], b[16:32])

@@ -58,7 +58,7 @@ func (s *Spool) openResults(room int64, own owner) (err error) {
 	s.results.lane = l
 	if cut > 0 {
 		s.cfg.Log.Warn().Int64("bytes", cut).
-			Msg("the spooled results end with one that is not whole; it had never been taken and is cut")
+			Msg("the spooled results end with an incomplete one; it was never accepted and is cut")
 	}
 	place := l.head
 	for _, e := range l.entries {
@@ -80,8 +80,8 @@ func (r *results) add(place int64) {
 // ErrNoRoom says that a result was not accepted.
 var ErrNoRoom = errors.New("the spool has no room for a result")
 
-var errNewer = errors.New("spool: a result was kept by a newer version of the program; start that once, so that it " +
-	"stores what waits here")
+var errNewer = errors.New("spool: a result was kept by a newer version of the program; start that version once, so " +
+	"that it stores what waits here")
 
 // KeepResult makes a result durable.
 func (s *Spool) KeepResult(cmd campaign.SubmitResult) error {

@@ -129,7 +129,7 @@ func Open(cfg Config) (_ *Spool, err error) {
 		s.lanes = append(s.lanes, l)
 		if cut > 0 {
 			cfg.Log.Warn().Int("lane", i).Int64("bytes",
-				cut).Msg("the spool ends with a record that is not whole; it had never been taken and is cut")
+				cut).Msg("the spool ends with an incomplete record; it was never accepted and is cut")
 		}
 		if n := len(l.entries); n > 0 {
 			s.stats.add(n, l.tail-l.head)
@@ -205,7 +205,7 @@ func (s *Spool) Replay(most int, commit func(group []journal.Write) (refused int
 	return nil
 }
 
-var errUnreadable = errors.New("a record that was whole is not any more")
+var errUnreadable = errors.New("a record that was whole no longer is")
 
 // Stats returns the figures.
 func (s *Spool) Stats() Stats {

@@ -60,7 +60,7 @@ func Trunks(path string, env func(string) (string, bool)) ([]Trunk, error) {
 	for i, fields := range file.Trunks {
 		t, mistakes := readFileTrunk(fields, env)
 		if seen[t.ID] {
-			mistakes = append(mistakes, "id: is there already; give each trunk its own (duplicate)")
+			mistakes = append(mistakes, "id: is already taken; give each trunk its own (duplicate)")
 		}
 		seen[t.ID] = t.ID != ""
 		for _, m := range mistakes {
@@ -88,7 +88,7 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t Tr
 	case t.Password != nil && t.PasswordEnv != "":
 		mistakes = append(
 			mistakes,
-			"password_env: must not stand beside password; leave one of them out (mutually_exclusive)",
+			"password_env: must not be set together with password; leave one of them out (mutually_exclusive)",
 		)
 	case t.PasswordEnv != "":
 		secret, ok := env(t.PasswordEnv)

@@ -25,7 +25,7 @@ func Signing(path, dataDir string) (seal.Key, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the operator's own path
 	if own && errors.Is(err, fs.ErrNotExist) {
 		if err := makeSigningKey(path); err != nil {
-			return seal.Key{}, fmt.Errorf("the signing key %s cannot be made (--signing-key names another): %w", path, err)
+			return seal.Key{}, fmt.Errorf("the signing key %s cannot be created (--signing-key names another): %w", path, err)
 		}
 		text, err = os.ReadFile(path) //nolint:gosec // the operator's own path
 	}

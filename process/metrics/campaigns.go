@@ -33,11 +33,11 @@ func newCampaignMetrics(figures func() []campaignactor.Figures) *campaignMetrics
 		contacts: desc("contacts", "Contacts of a running campaign, by status.", "status"),
 		pending:  desc("pending_contacts", "Contacts of a running campaign that were not attempted yet."),
 		left:     desc("retries_left", "Attempts that the open contacts of a running campaign still have."),
-		rate:     desc("abandon_ratio", "Abandoned of the live answers, by the period in which the cap is kept.", "period"),
-		most:     desc("abandon_cap_ratio", "What abandon_ratio may be at most."),
+		rate: desc("abandon_ratio", "Share of live answers that were abandoned, by the period for which the cap is kept.",
+			"period"), most: desc("abandon_cap_ratio", "The most that abandon_ratio may be."),
 		due: desc(
 			"due_contacts",
-			"Contacts of a running campaign that could be dialled now, those that it looked ahead for.",
+			"Contacts of a running campaign that could be dialled now, among those in its look-ahead.",
 		),
 		binding: desc("constraint", "1 for what keeps a running campaign from dialling more at this moment.", "constraint"),
 	}

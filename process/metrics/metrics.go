@@ -35,12 +35,12 @@ func NewHistograms() *Histograms {
 			Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 		}),
 		Opinions: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "dialler_call_mos", Help: "Estimated opinion score of what was heard of the callee, of calls with audio.",
+			Name: "dialler_call_mos", Help: "Estimated opinion score of the callee's audio, for calls with audio.",
 			Buckets: []float64{1.5, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.5},
 		}),
 		Stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "dialler_answer_stage_seconds",
-			Help: "From the answer until: the verdict of classification, the bot's path stood, the bot was first heard; " +
+			Help: "From the answer until: the verdict of classification, the bot's path was up, the bot was first heard; " +
 				"and from the moment of the 2 s rule until the information message began.",
 			Buckets: []float64{.05, .1, .2, .3, .5, .75, 1, 1.25, 1.5, 1.8, 2, 2.5, 3, 4, 5, 6, 8},
 		}, []string{"stage"}),
@@ -88,11 +88,11 @@ func Register(reg prometheus.Registerer, p Sources) error {
 		newCampaignMetrics(p.Tree.Figures),
 		Counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Calls.Attempts.Load()) }),
 		Counter("dialler_attempts_ended_total",
-			"Attempts ended, recovered ones among them.",
+			"Attempts ended, including recovered ones.",
 			func() float64 { return float64(t.Calls.Ended.Load()) }),
 		newOutcomeMetrics(t.Calls.Outcome),
 		Counter("dialler_attempts_recovered_total",
-			"Attempts of an earlier process life that were closed.",
+			"Attempts left open by an earlier process that were closed.",
 			func() float64 { return float64(t.Calls.Recovered.Load()) }),
 		Counter("dialler_legs_sent_total",
 			"SIP legs whose INVITE left.",
@@ -117,10 +117,10 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"Commands refused with overloaded because too many messages waited for a campaign or for dialout.",
 			func() float64 { return float64(t.Actors.Overloads.Load()) }),
 		Gauge("dialler_mailbox_messages",
-			"Messages that wait for the campaign, or dialout, that has most to do.",
+			"Messages waiting for the busiest campaign, or dialout.",
 			func() float64 { return float64(p.Tree.Waiting()) }),
 		Gauge("dialler_actors_failing",
-			"Actors that panicked again and again and wait before they are restarted.",
+			"Actors that keep panicking and wait to be restarted.",
 			func() float64 { return float64(t.Actors.Failing.Load()) }),
 		Counter("dialler_commits_total", "Group commits.", func() float64 { return float64(t.Writers.Commits.Load()) }),
 		Counter("dialler_commit_writes_total",
@@ -130,7 +130,7 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"Group commits that failed and were repeated.",
 			func() float64 { return float64(t.Writers.Failures.Load()) }),
 		Gauge("dialler_database_up",
-			"1 while the database takes commits, 0 while it is away and no new call is placed.",
+			"1 while the database takes commits, 0 while it is unavailable and no new call is placed.",
 			func() float64 {
 				if p.Tree.Database().Up {
 					return 1
@@ -138,7 +138,7 @@ func Register(reg prometheus.Registerer, p Sources) error {
 				return 0
 			}),
 		Counter("dialler_database_outages_total",
-			"How often the database went away.",
+			"How often the database became unavailable.",
 			func() float64 { return float64(p.Tree.Database().Outages) }),
 		Gauge("dialler_commit_writes_waiting",
 			"Writes in memory that are not yet in the database or the spool.",
@@ -179,11 +179,11 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"RTP packets sent.",
 			func() float64 { return float64(p.Media.Stats().PacketsSent) }),
 		Counter("dialler_rtp_packets_lost_total",
-			"RTP packets that did not come.",
+			"RTP packets that did not arrive.",
 			func() float64 { return float64(p.Media.Stats().PacketsLost) }),
 		newDropMetrics(p.Media.Stats),
 		Counter("dialler_rtp_latched_total",
-			"Calls heard from elsewhere than their SDP says (media.symmetric of the trunk).",
+			"Calls whose audio comes from elsewhere than their SDP says (media.symmetric of the trunk).",
 			func() float64 { return float64(p.Media.Stats().Latched) }),
 		Counter("dialler_rtp_calls_crowded_total",
 			"Calls opened on an RTP port beside one that was not heard yet, for want of ports: behind a NAT one of the "+
@@ -194,7 +194,7 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"RTP and RTCP ports that broke and were bound again.",
 			func() float64 { return float64(p.Media.Stats().PortsReplaced) }),
 		Counter("dialler_srtp_packets_dropped_total",
-			"SRTP and SRTCP packets that were not genuine, or came before.",
+			"SRTP and SRTCP packets that were not authentic, or were replayed.",
 			func() float64 {
 				s := p.Media.Stats()
 				return float64(s.SRTPForged + s.SRTPReplayed)
@@ -206,7 +206,7 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"Recordings that are being written.",
 			func() float64 { return float64(p.Recorder.Stats().Live) }),
 		Counter("dialler_recordings_total",
-			"Recordings whose file is whole.",
+			"Recordings whose file is complete.",
 			func() float64 { return float64(p.Recorder.Stats().Files) }),
 		Counter("dialler_recording_frames_dropped_total",
 			"Steps of 20 ms that a slow or full disk did not take.",
@@ -224,7 +224,7 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"Active trunks that do not take calls as they should: no answer to OPTIONS, failures in a row, or held; one "+
 				"that is tried again is among them until a call succeeds.",
 			func() float64 { return float64(t.Trunks.Down.Load()) }),
-		Gauge("dialler_bot_sockets", "Bot sockets that stand.", func() float64 { return float64(p.Media.Stats().Bots) }),
+		Gauge("dialler_bot_sockets", "Open bot sockets.", func() float64 { return float64(p.Media.Stats().Bots) }),
 	}...) {
 		if err := reg.Register(c); err != nil {
 			return err

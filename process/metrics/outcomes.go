@@ -17,8 +17,8 @@ type outcomeMetrics struct {
 func newOutcomeMetrics(of func(engine.Outcome) int64) *outcomeMetrics {
 	return &outcomeMetrics{of: of, desc: prometheus.NewDesc(
 		"dialler_outcomes_total",
-		"Attempts ended, by what they had come to then; a result that comes later makes connected_no_result "+
-			"completed, and is counted in dialler_results_total.",
+		"Attempts ended, by their outcome at that time; a later result makes connected_no_result completed, and is "+
+			"counted in dialler_results_total.",
 		[]string{"outcome"},
 		nil,
 	)}

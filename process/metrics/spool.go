@@ -29,10 +29,11 @@ func Spool(stats func() spool.Stats) []prometheus.Collector {
 			func(s spool.Stats) float64 { return float64(s.Records) },
 		),
 		figure("dialler_spool_bytes", "Their size.", func(s spool.Stats) float64 { return float64(s.Bytes) }),
-		figure("dialler_spool_size_bytes", "How much may wait.", func(s spool.Stats) float64 { return float64(s.Size) }),
+		figure("dialler_spool_size_bytes", "How much the spool may hold.",
+			func(s spool.Stats) float64 { return float64(s.Size) }),
 		figure(
 			"dialler_spool_oldest_seconds",
-			"How long the oldest of them has waited; 0 when none waits.",
+			"How long the oldest spooled write has waited; 0 when none waits.",
 			func(s spool.Stats) float64 {
 				if s.Oldest.IsZero() {
 					return 0
@@ -57,12 +58,12 @@ func Spool(stats func() spool.Stats) []prometheus.Collector {
 		),
 		count(
 			"dialler_spool_replayed_total",
-			"Spooled writes that were written to the database, those of an earlier life among them.",
+			"Spooled writes that were written to the database, including those of an earlier process.",
 			func(s spool.Stats) float64 { return float64(s.Replayed) },
 		),
 		count(
 			"dialler_spool_refused_total",
-			"Spooled writes that the database refused, of dialler_spool_replayed_total.",
+			"Spooled writes that the database refused, included in dialler_spool_replayed_total.",
 			func(s spool.Stats) float64 { return float64(s.Rejected) },
 		),
 	}

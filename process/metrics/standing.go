@@ -46,20 +46,20 @@ func newStandingMetrics(p Sources) *standingMetrics {
 		),
 		health: prometheus.NewDesc(
 			"dialler_trunk_health",
-			"1 for how a trunk stands: up, down, broken, held, trying, off.",
+			"1 for the state of a trunk: up, down, broken, held, trying, off.",
 			[]string{"trunk", "health"},
 			nil,
 		),
 		share: prometheus.NewDesc(
 			"dialler_trunk_cps_share",
-			"What throttling by the carrier has left of the trunk's calls a second, 0 to 1.",
+			"What throttling by the carrier has left of the trunk's calls per second, 0 to 1.",
 			[]string{"trunk"},
 			nil,
 		),
 		legs: prometheus.NewDesc("dialler_trunk_legs", "Live legs of a trunk.", []string{"trunk"}, nil),
 		offset: prometheus.NewDesc(
 			"dialler_clock_offset_seconds",
-			"How far the wall clock was stepped since the start: its way less that of the boot-time clock.",
+			"How far the wall clock was stepped since the start: its advance minus that of the boot-time clock.",
 			nil,
 			nil,
 		),

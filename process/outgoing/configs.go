@@ -52,7 +52,7 @@ func (f *Configs) FetchConfig(ctx context.Context, address string) (campaign.Doc
 		}
 		if errors.Is(err, egress.ErrForbidden) {
 			return none, unreachable(
-				"its server is in a private network or on this machine; --config-allow-private lets it be fetched from there",
+				"its server is on a private network or on this machine; --config-allow-private lets it be fetched from there",
 			)
 		}
 		return none, unreachable(fmt.Sprint(err))
@@ -63,7 +63,7 @@ func (f *Configs) FetchConfig(ctx context.Context, address string) (campaign.Doc
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, campaign.DocumentCap+1))
 	if err != nil {
-		return none, unreachable("the document broke off")
+		return none, unreachable("the document was cut short")
 	}
 	if len(body) > campaign.DocumentCap {
 		return none, engine.Invalid(campaign.FailureConfigInvalid, "the document has more than 256 KiB")

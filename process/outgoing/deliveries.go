@@ -86,7 +86,7 @@ func NewDeliveryMetrics() *DeliveryMetrics {
 		endpoints: prometheus.NewDesc("dialler_webhook_endpoints", "Webhooks.", nil, nil),
 		disabled: prometheus.NewDesc(
 			"dialler_webhook_disabled",
-			"Webhooks that the dialler made inactive, since their servers answered 410 or took nothing for days.",
+			"Webhooks that the dialler made inactive because their servers answered 410 or took nothing for days.",
 			nil,
 			nil,
 		),
@@ -98,13 +98,13 @@ func NewDeliveryMetrics() *DeliveryMetrics {
 		),
 		oldest: prometheus.NewDesc(
 			"dialler_webhook_untried_seconds",
-			"Age of the oldest message that was not tried yet.",
+			"Age of the oldest message that has not been tried yet.",
 			nil,
 			nil,
 		),
 		lag: prometheus.NewDesc(
 			"dialler_webhook_lag_seconds",
-			"How long ago all events were read that webhooks are told of; 0 without active webhooks.",
+			"Time since all events for webhooks were last read; 0 without active webhooks.",
 			nil,
 			nil,
 		),

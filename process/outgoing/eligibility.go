@@ -67,18 +67,17 @@ func NewEligibility(
 		budget: budget,
 		asked:  map[string]*askedHook{},
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "dialler_eligibility_answers_total",
-			Help: "Questions whether a contact may be called, by the answer; " +
-				"failed: none that could be read within its time; " +
-				"skipped: not asked, since the hook had failed again and again."},
+			Help: "Questions whether a contact may be called, by the answer; failed: no readable answer in time; skipped: " +
+				"not asked because the hook kept failing."},
 			[]string{"answer"}),
 		took: prometheus.NewHistogram(
-			prometheus.HistogramOpts{Name: "dialler_eligibility_seconds", Help: "How long an answer took, or its absence.",
+			prometheus.HistogramOpts{Name: "dialler_eligibility_seconds", Help: "How long an answer, or the wait for one, took.",
 				Buckets: []float64{0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5}},
 		),
 	}
 	h.alone = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dialler_eligibility_breaker_open",
-		Help: "Eligibility hooks, of the installation and of campaigns, that have failed again and again " +
-			"and are tried by one question now and then."}, func() float64 {
+		Help: "Eligibility hooks, of the installation and of campaigns, that keep failing and are tried with one question " +
+			"now and then."}, func() float64 {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		open := 0
@@ -104,7 +103,7 @@ func (h *Eligibility) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{h.answers, h.took, h.alone}
 }
 
-var errSkipped = errors.New("the hook is left alone for now")
+var errSkipped = errors.New("the hook is skipped for now")
 
 // Asks implements call.Eligibility.
 func (h *Eligibility) Asks(own eligibility.Hook) bool { return h.url != "" || own.URL != "" }

@@ -244,7 +244,7 @@ func (f *farSide) settled() {
 	}
 	for tag := range f.answers {
 		if !acks[tag] || !byes[tag] && !f.hungUp[tag] {
-			f.t.Fatalf("the 2xx of %q: ACK %v, BYE %v, BYE of the far side %v", tag, acks[tag], byes[tag],
+			f.t.Fatalf("the 2xx of %q: ACK %v, BYE %v, BYE from the far side %v", tag, acks[tag], byes[tag],
 				f.hungUp[tag])
 		}
 	}

@@ -111,7 +111,7 @@ func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 		// Answered before the earlier process ended, and ended by the far side.
 		l.respond(r, src, 200, "OK", l.trunk.UserAgentLine, nil)
 		l.txs.dropCancels()
-		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE of the far side", Proof: engine.ProofHungUp})
+		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "BYE from the far side", Proof: engine.ProofHungUp})
 	case d == nil, l.phase >= phaseOver && r.Method != sip.BYE:
 		k.Count.Unmatched.Add(1)
 		l.respond(r, src, 481, "Call/Transaction Does Not Exist", l.trunk.UserAgentLine, nil)

@@ -116,7 +116,7 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	}
 	if !free {
 		l.mu.Lock()
-		l.notSent(engine.NotSentHeld, "another call to the number lives")
+		l.notSent(engine.NotSentHeld, "another call to the number is live")
 		l.unlock()
 		return
 	}

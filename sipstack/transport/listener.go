@@ -66,7 +66,7 @@ func checkListeners(all []Listener) error {
 		seen[l.Name] = true
 		for _, t := range l.Transports {
 			if _, ok := message.TransportOf(string(t)); !ok {
-				return fmt.Errorf("sipstack: listener %s: transport %q is none of udp, tcp, tls", l.Name, t)
+				return fmt.Errorf("sipstack: listener %s: transport %q is not udp, tcp or tls", l.Name, t)
 			}
 			if t == message.TLS && l.Certificate == nil {
 				return fmt.Errorf(
@@ -245,7 +245,7 @@ func (n *Sockets) accept(ln *Endpoint, l net.Listener, t message.Transport) erro
 			if errors.Is(err, net.ErrClosed) || n.closed.Load() {
 				return err
 			}
-			n.log.Warn().Err(err).Str("listener", ln.Name).Msg("a connection could not be taken")
+			n.log.Warn().Err(err).Str("listener", ln.Name).Msg("a connection could not be accepted")
 			<-time.After(acceptPause)
 			continue
 		}

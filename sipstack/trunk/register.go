@@ -76,7 +76,7 @@ func (k *Set) newRegistration(t *Trunk) *registration {
 		set: k, trunk: t, callID: k.nonce + "-register-" + string(t.Conf.ID),
 		user:  message.DeriveUser("register/" + string(t.Conf.ID)),
 		asked: cmp.Or(max(t.Conf.RegisterSec, 0), defaultRegister), done: make(chan struct{}), roundAt: 1,
-		last: Registration{Trunk: t.Conf.ID, Reason: "no REGISTER was answered yet"},
+		last: Registration{Trunk: t.Conf.ID, Reason: "no REGISTER has been answered yet"},
 	}
 	r.timer = time.AfterFunc(time.Hour, r.tick)
 	r.timer.Stop()

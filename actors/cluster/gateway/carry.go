@@ -123,7 +123,7 @@ func (h *hosted) place(g *Gateway, turn int, cmd *engine.PlaceLeg) {
 	h.mu.Unlock()
 	if path.err != nil {
 		g.cfg.Log.Warn().Err(path.err).Str("attempt_id",
-			string(cmd.Attempt)).Msg("no media path; the call of another node is not placed")
+			string(cmd.Attempt)).Msg("no media path; a call for another node is not placed")
 		e := engine.LegEvent{Attempt: cmd.Attempt, Leg: cmd.Leg, Trunk: cmd.Trunk, Seq: 1, At: g.cfg.Clock.Now(),
 			Kind: engine.LegNotSent, NotSent: engine.NotSentMedia}
 		h.mu.Lock()

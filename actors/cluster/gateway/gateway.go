@@ -85,7 +85,7 @@ var (
 	errGone     = engine.Unavailable("node_gone", "", time.Second)
 	errNodeBusy = engine.Unavailable("node_busy", "", time.Second)
 	errDraining = engine.Unavailable("node_draining",
-		"the node that was to carry the call is being drained; try another one", time.Second)
+		"the node chosen to carry the call is draining; try another one", time.Second)
 	errNotTheirs = engine.Conflict("call_taken_over", "")
 )
 

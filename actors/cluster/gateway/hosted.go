@@ -434,7 +434,7 @@ func (h *hosted) lookAfter(g *Gateway, now engine.BootTime) {
 	case ended == 0:
 		g.Orphans.Add(1)
 		g.cfg.Log.Warn().Str("attempt_id",
-			string(h.id)).Msg("the owner of a call is gone and nobody has taken it over; it is hung up")
+			string(h.id)).Msg("a call's owner is gone and nobody has taken the call over; it is hung up")
 		inventory.End(g.cfg.Telephony, g.cfg.Media, h.id, h.legSink(g, turn))
 	case time.Duration(now-ended) >= g.cfg.Keep:
 		h.closeMedia(g)

@@ -39,7 +39,7 @@ func (v *looks) count(g *Gateway, now engine.BootTime) {
 	}) {
 		g.Unowned.Add(1)
 		g.cfg.Log.Warn().Str("attempt_id", string(a)).
-			Msg("nobody acts for a call here; it is hung up unless a node takes it over")
+			Msg("a call here has no owner; it is hung up unless a node takes it over")
 		g.Leave(a, 0, 0, nil)
 		if v.left == nil {
 			v.left = map[engine.AttemptID]struct{}{}

@@ -39,11 +39,11 @@ type Question struct {
 var (
 	// ErrNotSent means it was certainly not carried out: the other node is silent, or too much is
 	// waiting for it.
-	ErrNotSent = errors.New("link: the question did not leave")
+	ErrNotSent = errors.New("link: the request was not sent")
 	// ErrSilent means it may have been carried out.
 	ErrSilent = errors.New("link: no answer in time")
 	// ErrOver means the process that was asked is not, or no longer, that incarnation.
-	ErrOver = errors.New("link: that life of the node is over")
+	ErrOver = errors.New("link: that incarnation of the node is over")
 	// ErrVersion means the two nodes have no protocol version in common.
 	ErrVersion = engine.Unavailable("node_version",
 		"",
@@ -56,7 +56,7 @@ var (
 	)
 	// ErrTooLarge means the question exceeds the size limit of one message.
 	ErrTooLarge = &engine.Error{Kind: engine.KindTooLarge, Code: "request_too_large",
-		Detail: "what is sent from node to node has at most 4 MiB; send it in parts"}
+		Detail: "a message between nodes may have at most 4 MiB; send it in parts"}
 )
 
 // pending is an unanswered question.
@@ -262,7 +262,7 @@ func failure(err error) *engine.Error {
 		return e
 	}
 	return &engine.Error{Kind: engine.KindInternal, Code: "internal",
-		Detail: "the node that acts for this failed; its log says why"}
+		Detail: "the node responsible for this failed; its log says why"}
 }
 
 func (w *Wire) failure(e *engine.Error) { Value(w, e) }
@@ -304,7 +304,7 @@ func (l *Link) deal(b []byte, at Moment) {
 			why = fmt.Sprint(r)
 		}
 		l.of.stats.Malformed.Add(1)
-		l.of.cfg.Log.Error().Str("why", why).Int32("node", int32(l.peer)).Msg("a message of another node is dropped")
+		l.of.cfg.Log.Error().Str("why", why).Int32("node", int32(l.peer)).Msg("dropping a message from another node")
 	}()
 	switch kind {
 	case itemTold, itemAsked:

@@ -162,7 +162,7 @@ func (l *Link) put(p parcel, gather time.Duration, must bool) (full bool) {
 		l.of.cfg.Log.Error().
 			Int32("node", int32(l.peer)).
 			Int("bytes", len(p.b)).
-			Msg("a message is too large to be sent")
+			Msg("a message is too large to send")
 		return true
 	}
 	l.mu.Lock()
@@ -298,7 +298,7 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 	if !idle && !l.warned && l.stamp == 0 && time.Duration(now-l.heard) > strangeFor {
 		l.warned = true
 		l.of.cfg.Log.Warn().Int32("node", int32(l.peer)).
-			Msg("another node is not heard: it is cut off, or runs a release whose messages are others (docs/upgrade.md)")
+			Msg("another node is not heard: it is cut off, or runs an incompatible release (docs/upgrade.md)")
 	}
 	strange := !idle && (l.strange(now) || asked && l.calls == 0)
 	beat := Heartbeat

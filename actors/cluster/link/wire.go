@@ -10,7 +10,7 @@ import (
 )
 
 // ErrMalformed means that a message could not be decoded.
-var ErrMalformed = errors.New("link: a message of another node cannot be read; do all nodes run the same version?")
+var ErrMalformed = errors.New("link: a message from another node cannot be read; do all nodes run the same version?")
 
 // Wire reads or writes the fields of a message: one description serves both directions, so that
 // they cannot differ.

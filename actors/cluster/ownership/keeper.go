@@ -254,12 +254,12 @@ func (k *Keeper) level(ctx context.Context, ours []engine.CampaignID, owned map[
 	if err != nil {
 		k.balance.Disturbed(k.cfg.Clock.Boot())
 		k.log.Warn().Err(err).Str("campaign_id", string(id)).Int32("to",
-			int32(to)).Msg("a campaign did not go to a node that acts for fewer; it is tried again later")
+			int32(to)).Msg("a campaign was not handed to a node that owns fewer; it is tried again later")
 		return
 	}
 	k.given.Add(1)
 	k.log.Info().Str("campaign_id", string(id)).Int32("to",
-		int32(to)).Msg("a campaign went to a node that acts for fewer; its live calls go on here")
+		int32(to)).Msg("a campaign was handed to a node that owns fewer; its live calls go on here")
 }
 
 // letGo stops the actors of campaigns, and calls then for each campaign whose actors have all
@@ -268,7 +268,7 @@ func (k *Keeper) letGo(ctx context.Context, which func(engine.CampaignID) bool,
 	then func(context.Context, engine.CampaignID)) {
 	ids, err := k.cfg.Tree.Up(ctx)
 	if err != nil {
-		k.log.Warn().Str("code", engine.ErrorCode(err)).Msg("which campaigns are up is not known; it is asked again")
+		k.log.Warn().Str("code", engine.ErrorCode(err)).Msg("could not tell which campaigns are up; will ask again")
 		return
 	}
 	stopped := 0
@@ -336,6 +336,6 @@ func (k *Keeper) HandOver(ctx context.Context) {
 func (k *Keeper) giveUp(ctx context.Context, id engine.CampaignID) {
 	if err := k.node.Release(ctx, campaignOf(id)); err != nil {
 		k.log.Warn().Err(err).Str("campaign_id",
-			string(id)).Msg("a campaign was not given up; it is taken over when this node has left")
+			string(id)).Msg("a campaign was not released; it is taken over once this node has left")
 	}
 }

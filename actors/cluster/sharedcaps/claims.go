@@ -122,7 +122,7 @@ func (k *Caps) count(ctx context.Context, of []ownership.Identity, anew bool) {
 	err := k.tree.Count(c, of, anew)
 	if err != nil && ctx.Err() == nil {
 		k.log.Warn().Str("code", engine.ErrorCode(err)).Bool("new",
-			anew).Msg("what is in use of trunks, bots and numbers was not counted; it is tried again")
+			anew).Msg("could not count what is in use on trunks, bots and numbers; it is tried again")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -270,7 +270,7 @@ func (k *Caps) giveUp(ctx context.Context, st *standing) func() {
 		defer cancel()
 		if err := k.node.Release(c, of); err != nil {
 			k.log.Info().Str("kind", string(of.Kind)).Str("code",
-				engine.ErrorCode(err)).Msg("a count was not given up; it is taken over when this node has left")
+				engine.ErrorCode(err)).Msg("a count was not released; it is taken over once this node has left")
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (r *Recorder) Verify() error {
 		case said.wrong != "":
 			return fmt.Errorf("input %d (%T): the process was asked %s", i, k.in.Event, said.wrong)
 		case len(said.answers) > 0:
-			return fmt.Errorf("input %d (%T): the process was asked %d questions less", i, k.in.Event, len(said.answers))
+			return fmt.Errorf("input %d (%T): the process was asked %d questions fewer", i, k.in.Event, len(said.answers))
 		case sha256.Sum256(text) != k.effects:
 			return fmt.Errorf("input %d (%T) led to other effects:\n%s\nbefore:\n%s", i, k.in.Event, text, k.text)
 		}

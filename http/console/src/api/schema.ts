@@ -3456,7 +3456,7 @@ export interface components {
                 dials: number;
                 /** @description By caller ID: calls that can no longer change: answered, or ended and counted against Max Attempts. */
                 decided: number;
-                /** @description By caller ID: of these answered, those that go on among them. */
+                /** @description By caller ID: of these answered, including those under way. */
                 answered: number;
                 /** @description By caller ID: answered attempts of those that can no longer change: answered / decided. */
                 answer_rate: number | null;
@@ -3543,10 +3543,10 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
-            /** @description Outbound numbers; each call takes the one that was used least recently. */
+            /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool?: components["schemas"]["E164"][];
             /**
-             * @description Of each contact, the first one included.
+             * @description Per contact, the first one included.
              * @default 3
              */
             max_attempts?: number;
@@ -3557,7 +3557,7 @@ export interface components {
             retry_delay_s?: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
-            /** @description Dispositions of the bot that are dialled again; may be empty. */
+            /** @description Bot dispositions that are redialled; may be empty. */
             retry_on_custom?: string[];
             /**
              * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
@@ -3565,7 +3565,7 @@ export interface components {
              */
             stop_redials_after_s?: number;
             /**
-             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
+             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition, or without one; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
              * @default 0
              */
             redial_only_under_s?: number;
@@ -3581,12 +3581,12 @@ export interface components {
              */
             amd?: "off" | "sequential" | "parallel";
             /**
-             * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
+             * @description How readily somebody is taken for a machine; 50 is the rule as tuned.
              * @default 50
              */
             amd_sensitivity?: number;
             /**
-             * @description The longest time of listening from the answer on.
+             * @description The longest time to listen after the answer.
              * @default 4000
              */
             amd_listen_ms?: number;
@@ -3596,7 +3596,7 @@ export interface components {
              */
             amd_revise_s?: number;
             /**
-             * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
+             * @description Share of the verdicts on recorded calls that people are asked to review (`/api/v1/amd/reviews`); needs recording.
              * @default 0
              */
             amd_review_share?: number;
@@ -3608,13 +3608,13 @@ export interface components {
              */
             abandon_cap_pct?: number;
             /**
-             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the day by all statistics. progressive: no dial without a free seat.
+             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, statistically within the cap at the end of the day. progressive: no dial without a free seat.
              * @default strict
              * @enum {string}
              */
             pacing_mode?: "strict" | "hybrid" | "progressive";
             /**
-             * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
+             * @description Share of the calls taken for machines that were people; they count against the abandon cap.
              * @default 0
              */
             false_positive_share?: number;
@@ -3629,12 +3629,12 @@ export interface components {
              */
             weight?: number;
             /**
-             * @description A contact that asks for it is called back at the time it named.
+             * @description Contacts who ask for it are called back at the time they name.
              * @default false
              */
             callback_detection?: boolean;
             /**
-             * @description Who is excluded stays so, also when added again by file or API.
+             * @description An excluded contact stays so, even when added again by file or API.
              * @default true
              */
             sticky_exclusion?: boolean;
@@ -3643,7 +3643,7 @@ export interface components {
              * @default false
              */
             sticky_number?: boolean;
-            /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
+            /** @description Where a bot may transfer its calls: E.164 numbers, their prefixes (+4930*), sip:user@host, sip:*@host. Empty: nowhere. */
             transfer_targets?: string[];
             /**
              * @description Transfers of one call, failed ones included.
@@ -3651,7 +3651,7 @@ export interface components {
              */
             transfer_limit?: number;
             /**
-             * @description Numbers of the contact's country and area are taken before others.
+             * @description Numbers of the contact's country and area are used before others.
              * @default false
              */
             local_match?: boolean;
@@ -3660,12 +3660,12 @@ export interface components {
              * @default false
              */
             stop_ends_calls?: boolean;
-            /** @description An address whose document sets the configuration when a run starts. */
+            /** @description URL of a document that sets the configuration when a run starts. */
             config_url?: string;
             /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
             eligibility_url?: string;
             /**
-             * @description Without its answer within 300 ms: open, the contact is called; closed, it is asked about again a minute later. As the installation says when left out.
+             * @description If it does not answer within 300 ms: open, the contact is called; closed, the hook is asked again a minute later. As the installation says when left out.
              * @enum {string}
              */
             eligibility_fail?: "open" | "closed";
@@ -3712,10 +3712,10 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
-            /** @description Outbound numbers; each call takes the one that was used least recently. */
+            /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool?: components["schemas"]["E164"][];
             /**
-             * @description Of each contact, the first one included.
+             * @description Per contact, the first one included.
              * @default 3
              */
             max_attempts?: number;
@@ -3726,7 +3726,7 @@ export interface components {
             retry_delay_s?: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
-            /** @description Dispositions of the bot that are dialled again; may be empty. */
+            /** @description Bot dispositions that are redialled; may be empty. */
             retry_on_custom?: string[];
             /**
              * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
@@ -3734,7 +3734,7 @@ export interface components {
              */
             stop_redials_after_s?: number;
             /**
-             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
+             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition, or without one; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
              * @default 0
              */
             redial_only_under_s?: number;
@@ -3750,12 +3750,12 @@ export interface components {
              */
             amd?: "off" | "sequential" | "parallel";
             /**
-             * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
+             * @description How readily somebody is taken for a machine; 50 is the rule as tuned.
              * @default 50
              */
             amd_sensitivity?: number;
             /**
-             * @description The longest time of listening from the answer on.
+             * @description The longest time to listen after the answer.
              * @default 4000
              */
             amd_listen_ms?: number;
@@ -3765,7 +3765,7 @@ export interface components {
              */
             amd_revise_s?: number;
             /**
-             * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
+             * @description Share of the verdicts on recorded calls that people are asked to review (`/api/v1/amd/reviews`); needs recording.
              * @default 0
              */
             amd_review_share?: number;
@@ -3776,13 +3776,13 @@ export interface components {
              */
             abandon_cap_pct?: number;
             /**
-             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the day by all statistics. progressive: no dial without a free seat.
+             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, statistically within the cap at the end of the day. progressive: no dial without a free seat.
              * @default strict
              * @enum {string}
              */
             pacing_mode?: "strict" | "hybrid" | "progressive";
             /**
-             * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
+             * @description Share of the calls taken for machines that were people; they count against the abandon cap.
              * @default 0
              */
             false_positive_share?: number;
@@ -3797,12 +3797,12 @@ export interface components {
              */
             weight?: number;
             /**
-             * @description A contact that asks for it is called back at the time it named.
+             * @description Contacts who ask for it are called back at the time they name.
              * @default false
              */
             callback_detection?: boolean;
             /**
-             * @description Who is excluded stays so, also when added again by file or API.
+             * @description An excluded contact stays so, even when added again by file or API.
              * @default true
              */
             sticky_exclusion?: boolean;
@@ -3811,7 +3811,7 @@ export interface components {
              * @default false
              */
             sticky_number?: boolean;
-            /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
+            /** @description Where a bot may transfer its calls: E.164 numbers, their prefixes (+4930*), sip:user@host, sip:*@host. Empty: nowhere. */
             transfer_targets?: string[];
             /**
              * @description Transfers of one call, failed ones included.
@@ -3819,7 +3819,7 @@ export interface components {
              */
             transfer_limit?: number;
             /**
-             * @description Numbers of the contact's country and area are taken before others.
+             * @description Numbers of the contact's country and area are used before others.
              * @default false
              */
             local_match?: boolean;
@@ -3859,10 +3859,10 @@ export interface components {
              * @default false
              */
             always_on: boolean;
-            /** @description Outbound numbers; each call takes the one that was used least recently. */
+            /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool: components["schemas"]["E164"][];
             /**
-             * @description Of each contact, the first one included.
+             * @description Per contact, the first one included.
              * @default 3
              */
             max_attempts: number;
@@ -3873,7 +3873,7 @@ export interface components {
             retry_delay_s: number;
             /** @description Left out = the default list; empty = none. */
             retry_on_system: components["schemas"]["Outcome"][];
-            /** @description Dispositions of the bot that are dialled again; may be empty. */
+            /** @description Bot dispositions that are redialled; may be empty. */
             retry_on_custom: string[];
             /**
              * @description Stop after a meaningful connect: a conversation at least this long makes the contact final, in this and every later attempt of the run; callbacks apart. It wins over `redial_only_under_s`. 0 = rule off.
@@ -3881,7 +3881,7 @@ export interface components {
              */
             stop_redials_after_s: number;
             /**
-             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition and with none; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
+             * @description Redial after a short connect: a conversation shorter than this is redialled after the retry delay while attempts remain, whatever its disposition, or without one; a callback, `do_not_call` and an exclusion come first. Longer ones are left to `retry_on_custom`. At most `stop_redials_after_s` when both are set, else 422. 0 = rule off.
              * @default 0
              */
             redial_only_under_s: number;
@@ -3897,12 +3897,12 @@ export interface components {
              */
             amd: "off" | "sequential" | "parallel";
             /**
-             * @description How readily somebody is taken for a machine; 50 is the rule as it was tuned.
+             * @description How readily somebody is taken for a machine; 50 is the rule as tuned.
              * @default 50
              */
             amd_sensitivity: number;
             /**
-             * @description The longest time of listening from the answer on.
+             * @description The longest time to listen after the answer.
              * @default 4000
              */
             amd_listen_ms: number;
@@ -3912,7 +3912,7 @@ export interface components {
              */
             amd_revise_s: number;
             /**
-             * @description Share of the verdicts on recorded calls that people are asked about (`/api/v1/amd/reviews`); needs recording.
+             * @description Share of the verdicts on recorded calls that people are asked to review (`/api/v1/amd/reviews`); needs recording.
              * @default 0
              */
             amd_review_share: number;
@@ -3924,13 +3924,13 @@ export interface components {
              */
             abandon_cap_pct: number;
             /**
-             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, within the cap at the end of the day by all statistics. progressive: no dial without a free seat.
+             * @description strict: never over the abandon cap, at any moment. hybrid: more calls, statistically within the cap at the end of the day. progressive: no dial without a free seat.
              * @default strict
              * @enum {string}
              */
             pacing_mode: "strict" | "hybrid" | "progressive";
             /**
-             * @description Share of the calls taken for machines that were persons; they count against the abandon cap.
+             * @description Share of the calls taken for machines that were people; they count against the abandon cap.
              * @default 0
              */
             false_positive_share: number;
@@ -3945,12 +3945,12 @@ export interface components {
              */
             weight: number;
             /**
-             * @description A contact that asks for it is called back at the time it named.
+             * @description Contacts who ask for it are called back at the time they name.
              * @default false
              */
             callback_detection: boolean;
             /**
-             * @description Who is excluded stays so, also when added again by file or API.
+             * @description An excluded contact stays so, even when added again by file or API.
              * @default true
              */
             sticky_exclusion: boolean;
@@ -3959,7 +3959,7 @@ export interface components {
              * @default false
              */
             sticky_number: boolean;
-            /** @description To whom a bot may hand its calls over: E.164 numbers, their beginnings (+4930*), sip:user@host, sip:*@host. Empty: to nobody. */
+            /** @description Where a bot may transfer its calls: E.164 numbers, their prefixes (+4930*), sip:user@host, sip:*@host. Empty: nowhere. */
             transfer_targets: string[];
             /**
              * @description Transfers of one call, failed ones included.
@@ -3967,7 +3967,7 @@ export interface components {
              */
             transfer_limit: number;
             /**
-             * @description Numbers of the contact's country and area are taken before others.
+             * @description Numbers of the contact's country and area are used before others.
              * @default false
              */
             local_match: boolean;
@@ -3976,12 +3976,12 @@ export interface components {
              * @default false
              */
             stop_ends_calls: boolean;
-            /** @description An address whose document sets the configuration when a run starts. */
+            /** @description URL of a document that sets the configuration when a run starts. */
             config_url?: string;
             /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
             eligibility_url?: string;
             /**
-             * @description Without its answer within 300 ms: open, the contact is called; closed, it is asked about again a minute later. As the installation says when left out.
+             * @description If it does not answer within 300 ms: open, the contact is called; closed, the hook is asked again a minute later. As the installation says when left out.
              * @enum {string}
              */
             eligibility_fail?: "open" | "closed";
@@ -4050,13 +4050,13 @@ export interface components {
         Totals: {
             /** @description Contacts with at least one connected attempt: `connected` of the counters. */
             total_connected: number;
-            /** @description The time in which the run was running inside its window. */
+            /** @description Time during which the run was running inside its window. */
             dialling_s: number;
-            /** @description `attempts` of the counters, by dialling time. */
+            /** @description `attempts` of the counters, divided by dialling time. */
             dials_per_s: number | null;
-            /** @description `connected_calls` of the counters, by dialling time. */
+            /** @description `connected_calls` of the counters, divided by dialling time. */
             connected_per_h: number | null;
-            /** @description `attempts` of the counters, by dialling time. */
+            /** @description `attempts` of the counters, divided by dialling time. */
             calls_per_min: number | null;
         };
         Suppression: {
@@ -4318,9 +4318,9 @@ export interface components {
         /** @description Pass n is the set of the contacts' nth attempts in this run; a contact that is opened again is in its passes again. */
         Pass: {
             pass: number;
-            /** @description Became due for the pass: attempted, or in line for it now or when the run was closed. Who is excluded while waiting is in none. */
+            /** @description Became due for the pass: attempted, or in line for it now or when the run was closed. Contacts excluded while waiting are in none. */
             eligible: number;
-            /** @description Attempts of the pass that count, and those that live. */
+            /** @description Attempts of the pass that count or are live. */
             attempted: number;
             /** @description Connected attempts of the pass. */
             connected: number;
@@ -4335,13 +4335,13 @@ export interface components {
         Callbacks: {
             /** @description By a result, granted or not, or promised by an operator: pending + completed + cancelled. */
             requested: number;
-            /** @description To come, also while the call that brought the wish goes on, or being dialled. */
+            /** @description To come, even while the call that brought the wish goes on, or being dialled. */
             pending: number;
             /** @description Dialled, by a call that counts and has ended. */
             completed: number;
-            /** @description Refused, dropped, or its place taken by a newer one. */
+            /** @description Refused, dropped, or replaced by a newer one. */
             cancelled: number;
-            /** @description Mean time from when the completed ones were due to their dial. */
+            /** @description Mean time from when the completed ones were due until they were dialled. */
             mean_delay_s: number | null;
         };
         AbandonCounts: {
@@ -4349,9 +4349,9 @@ export interface components {
             live_answers: number;
             /** @description Of these abandoned, from the decision on. */
             abandoned: number;
-            /** @description Of the abandoned: a loss of capacity of ours. */
+            /** @description Of the abandoned, those due to a loss of our own capacity. */
             capacity_loss: number;
-            /** @description Answered calls that were taken for no person: machine, fax or network tone. */
+            /** @description Answered calls not taken for a person: machine, fax or network tone. */
             machines: number;
             /** @description Abandoned calls of the live answers: abandoned / live_answers. */
             abandon_rate: number | null;
@@ -4365,9 +4365,9 @@ export interface components {
             live_answers: number;
             /** @description Of these abandoned, from the decision on. */
             abandoned: number;
-            /** @description Of the abandoned: a loss of capacity of ours. */
+            /** @description Of the abandoned, those due to a loss of our own capacity. */
             capacity_loss: number;
-            /** @description Answered calls that were taken for no person: machine, fax or network tone. */
+            /** @description Answered calls not taken for a person: machine, fax or network tone. */
             machines: number;
             /** @description Abandoned calls of the live answers: abandoned / live_answers. */
             abandon_rate: number | null;
@@ -4390,19 +4390,19 @@ export interface components {
         Counters: {
             /** @description Contacts of the campaign. */
             total: number;
-            /** @description Contacts without an attempt that counts or lives, neither final nor excluded. */
+            /** @description Contacts without an attempt that counts or is live, neither final nor excluded. */
             pending: number;
             /** @description Contacts with at least one connected attempt. */
             connected: number;
             /** @description Contacts with a stored result. */
             completed: number;
-            /** @description Contacts whose last attempt rang and was not answered, also if failed now. */
+            /** @description Contacts whose last attempt rang and was not answered, even if failed now. */
             unanswered: number;
-            /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. `states` has those that are so now. */
+            /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. `states` counts those in this state now. */
             failed: number;
-            /** @description Contacts that are so now. */
+            /** @description Contacts in this state now. */
             excluded: number;
-            /** @description Over contacts that may still be dialled, the sum of Max Attempts less those that count or live. */
+            /** @description Over contacts that may still be dialled, the sum of Max Attempts minus those that count or are live. */
             retries_left: number;
             /** @description Answered calls that no worker served in time, whatever becomes of the contact afterwards: live_answers − connected_calls. */
             abandoned: number;
@@ -4414,7 +4414,7 @@ export interface components {
             manually_stopped: number;
             /** @description Attempts that ended and count against Max Attempts. */
             attempts?: number;
-            /** @description Answered attempts, those that go on among them. */
+            /** @description Answered attempts, including those under way. */
             answered?: number;
             /** @description Attempts that can no longer change: answered, or ended and counted against Max Attempts. */
             decided?: number;
@@ -4424,9 +4424,9 @@ export interface components {
             connected_calls?: number;
             /** @description Connected attempts with a result. */
             result_calls?: number;
-            /** @description Served and abandoned calls; machines, fax and network tones are none. */
+            /** @description Served and abandoned calls; machines, fax and network tones do not count. */
             live_answers?: number;
-            /** @description Of the abandoned, those that a loss of capacity of ours abandoned: a bot, a node or a process. */
+            /** @description Of the abandoned, those due to a loss of our own capacity: a bot, a node or a process. */
             capacity_loss?: number;
             /** @description Sum of the conversations that ended, from the bot's connection to the end, in whole milliseconds each. */
             talk_s?: number;
@@ -4456,13 +4456,13 @@ export interface components {
             in_progress: number;
             /** @description Workers that the campaign may use: what it is granted of the bot's, within Concurrency. */
             seats?: number;
-            /** @description Of these, those that no line has. */
+            /** @description Of these, those that no line holds. */
             free_seats?: number;
             /** @description Lines that may be dialled beyond the free workers without breaking the abandon cap. */
             abandon_credit?: number;
-            /** @description Lines beyond the free workers: were all answered now, so many people would be abandoned. */
+            /** @description Lines beyond the free workers: if all were answered now, this many people would be abandoned. */
             abandon_credit_held?: number;
-            /** @description Why no more is dialled: what bound over the last 10 s; an outage wins. It changes every 3 s at most, but for an outage and for what an operator or the window decides. Empty = nothing holds it, or the campaign is not started or over, which `explanation` says. */
+            /** @description Why no more is dialled: what bound over the last 10 s; an outage wins. It changes every 3 s at most, but for an outage and for what an operator or the window decides. Empty = nothing holds it, or the campaign has not started or over, which `explanation` says. */
             constraint: string;
             /** @description The share of those 10 s, 0…1. */
             constraint_share?: number;
@@ -4493,13 +4493,13 @@ export interface components {
             /** @description What it dials with while it runs or is paused; that of trunks and numbers may be 1 s old, and 5 s where they do not answer in time. Empty in lists. */
             resources: components["schemas"]["Resource"][];
             last_dial_at?: components["schemas"]["When"];
-            /** @description INVITEs that left, by the time that has passed. Null when none left for 30 s. Of the last 60 s; since dialling began where that is less. */
+            /** @description INVITEs that left, divided by the time passed. Null when none left for 30 s. Of the last 60 s; since dialling began where that is less. */
             dials_per_s?: number | null;
-            /** @description Calls that were connected, by the time that has passed. Null when no INVITE left for 30 s. Of the last 60 s; since dialling began where that is less. */
+            /** @description Calls that were connected, divided by the time passed. Null when no INVITE left for 30 s. Of the last 60 s; since dialling began where that is less. */
             connected_per_h?: number | null;
-            /** @description Mean time from the INVITE to the answer, or to the end of ringing, of the calls that came to it. Of the last 60 s. */
+            /** @description Mean time from the INVITE to the answer, or to the end of ringing, of the calls that got that far. Of the last 60 s. */
             avg_ring_s?: number | null;
-            /** @description Until the run is expected to end: the dials still to be expected, at the rate of the last five minutes, closed hours included. In whole minutes; null when it cannot be estimated. */
+            /** @description Time until the run is expected to end: the dials still expected, at the rate of the last five minutes, closed hours included. In whole minutes; null when it cannot be estimated. */
             eta_s?: number | null;
             /**
              * @description idle: no call was dialled for 30 s; stopped: an outage, which `constraint` names.
@@ -5002,9 +5002,9 @@ export interface components {
             strikes: number;
             /** @description Of the last ended calls, those that were answered. Of the number's last 64 ended calls, over all campaigns. */
             answered: number;
-            /** @description The ended calls that answered speaks of, 64 at most. Of the number's last 64 ended calls, over all campaigns. */
+            /** @description The ended calls that answered refers to, 64 at most. Of the number's last 64 ended calls, over all campaigns. */
             ended: number;
-            /** @description Answered calls of the last that ended: how the number is received, not how a run goes: answered / ended. Of the number's last 64 ended calls, over all campaigns. */
+            /** @description Answered calls among the last that ended: how the number is received, not how a run goes: answered / ended. Of the number's last 64 ended calls, over all campaigns. */
             answer_rate: number | null;
             /**
              * @description Whether so few of the last 64 calls were answered that the number may be labelled as spam: below its floor, or below half of its 192 calls before. No call is held for it.

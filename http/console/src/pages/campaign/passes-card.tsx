@@ -56,7 +56,7 @@ export function CallbacksCard({ campaign: c }: { campaign: Campaign }) {
   return (
     <Card title="Callbacks">
       <Stats figures="four">
-        <Stat name="callbacks_requested" label="Callbacks requested" about="Callbacks that were asked for or promised, each of a contact that had several." size="small">
+        <Stat name="callbacks_requested" label="Callbacks requested" about="Callbacks that were asked for or promised, counting each one of a contact that had several." size="small">
           {count(k.requested)}
         </Stat>
         <Stat name="callbacks_pending" label="Callbacks pending" about="Callbacks that are still to come, or are being dialled." size="small">
@@ -65,7 +65,7 @@ export function CallbacksCard({ campaign: c }: { campaign: Campaign }) {
         <Stat name="callbacks_completed" label="Callbacks completed" about="Callbacks that were dialled." size="small">
           {count(k.completed)}
         </Stat>
-        <Stat name="callbacks_delay" label="Average delay" about="From when a completed callback was due to its dial." size="small">
+        <Stat name="callbacks_delay" label="Average delay" about="From when a completed callback was due until it was dialled." size="small">
           {seconds(k.mean_delay_s)}
         </Stat>
       </Stats>
