@@ -228,7 +228,7 @@ func TestATamperedCheckpointIsFoundAndNamed(t *testing.T) {
 		f("counters = counters || '{\"talk_ms\": 1}'"+of, number, says)
 		f("signature = sha512(signature)"+of, number, says)
 		f("signature = NULL, signed_by = NULL"+of, number, "no signature")
-		f("signed_by = repeat('0', 64)"+of, number, "not among those that are trusted")
+		f("signed_by = repeat('0', 64)"+of, number, "not trusted")
 		genuine()
 		run(t, url, "UPDATE run_checkpoints SET signature = NULL, signed_by = NULL, at = now() - interval '2 years'"+of)
 		a, err := s.Records.Audit(ctx, engine.CampaignID("cmp_kept"), keeper.Public())

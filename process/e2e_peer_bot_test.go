@@ -81,7 +81,7 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 		eventually(t, why+": the campaign says why", func() bool {
 			l := w.detail(id).Live
 			return l != nil && l.Constraint == engine.ConstraintSeats &&
-				strings.Contains(l.Explanation, "takes no calls since") && strings.Contains(l.Explanation, why)
+				strings.Contains(l.Explanation, "has taken no calls since") && strings.Contains(l.Explanation, why)
 		})
 		if n := w.metric("dialler_bots_down"); n != 1 {
 			t.Errorf("%s: %v bots are down", why, n)
