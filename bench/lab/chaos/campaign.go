@@ -179,8 +179,8 @@ func (r *run) end(ctx context.Context) error {
 	began, moved := time.Now(), time.Now()
 	err := site.Poll(limit, 100*time.Millisecond, func() (bool, error) {
 		var d detail // a decoder adds to the maps that it finds
-		if err := r.detail(limit, &d); err != nil {
-			return false, err
+		if r.detail(limit, &d) != nil {
+			return false, nil // a node that has just lost the database, for one
 		}
 		if d.Counters.Attempts != last.Counters.Attempts {
 			moved = time.Now()

@@ -121,12 +121,13 @@ func (h *history) lives(ctx context.Context) (map[engine.Incarnation]life, error
 	return all, err
 }
 
-// afterEnd lists what is told of attempts after their end: the ends of legs, and results, may be.
+// afterEnd lists what is told of attempts after their end: the ends of legs, results, and what becomes of their
+// contacts may be.
 func (h *history) afterEnd(ctx context.Context) ([]string, error) {
 	rows, err := h.db.Query(ctx, `WITH ends AS (SELECT attempt_id, min(seq) AS seq, min(at) AS at FROM events
 			WHERE type = 'attempt.ended' GROUP BY attempt_id)
 		SELECT e.attempt_id || ' came ' || e.type || ', ' || (e.at - ends.at) FROM events e JOIN ends USING (attempt_id)
-		WHERE (e.seq > ends.seq OR ends.seq = 0 AND e.at > ends.at) AND e.type NOT IN ('leg.closed', 'result.stored') ORDER BY 1`)
+		WHERE (e.seq > ends.seq OR ends.seq = 0 AND e.at > ends.at) AND e.type NOT IN ('leg.closed', 'result.stored', 'contact.changed') ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}

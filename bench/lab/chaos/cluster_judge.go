@@ -63,7 +63,7 @@ func (k *cluster) judge(ctx context.Context) error {
 	if n := len(k.carrier.Ledger().Calls()); n != len(calls) {
 		k.rep.fail("%d calls were placed after the campaigns' end", n-len(calls))
 	}
-	k.rep.Overlaps = len(calls.Overlaps())
+	k.rep.Overlaps = max(k.rep.Overlaps, len(calls.Overlaps()))
 	k.rep.Talks, k.rep.Long = lasted(k.bot.Sessions())
 	ended := map[string]time.Time{}
 	for i := range all {

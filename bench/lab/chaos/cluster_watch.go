@@ -67,6 +67,9 @@ func (k *cluster) watch(ctx context.Context) {
 			for _, o := range k.carrier.Ledger().Overlaps() { // the judge tells them at the end
 				if key := o.First.CallID + o.Second.CallID; !w.told[key] {
 					w.told[key] = true
+					k.mu.Lock()
+					k.rep.Overlaps++
+					k.mu.Unlock()
 					k.log("OVERLAP of %v: %s and %s", o.For, o.First.CallID, o.Second.CallID)
 				}
 			}
