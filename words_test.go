@@ -11,15 +11,21 @@ import (
 
 // unplain maps phrases that read as translated to plain English.
 var unplain = map[string]string{
-	"of late":         "recently",
-	"of before":       "earlier, old, previous",
-	"at hand":         "current, in memory",
-	"not to be had":   "unreachable, could not be fetched",
-	"for ever":        "forever",
-	"served its time": "past its retention",
-	"tenure":          "lease",
-	"are to hold":     "the new ones",
-	"is to go on":     "continues",
+	"of late":           "recently",
+	"to be had":         "available, found",
+	"comes to rest":     "stops, becomes idle",
+	"holds itself":      "keeps",
+	"is told apart":     "is distinguished",
+	"of its own accord": "by itself",
+	"deed":              "action",
+	"of before":         "earlier, old, previous",
+	"at hand":           "current, in memory",
+	"not to be had":     "unreachable, could not be fetched",
+	"for ever":          "forever",
+	"served its time":   "past its retention",
+	"tenure":            "lease",
+	"are to hold":       "the new ones",
+	"is to go on":       "continues",
 }
 
 // proseIn says whether a file's prose is ours: code, documentation, the API's document and the
