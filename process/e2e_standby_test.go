@@ -218,7 +218,7 @@ func TestAStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged(t *testin
 	eventually(t, "the takeover is noted", func() bool {
 		return w.rows("settings WHERE name = 'database.identity' AND value->>'timeline' = '2'") == 1
 	})
-	if w.said("the database lost what was written last") > 0 || w.metric("dialler_database_outages_total") != 1 {
+	if w.said("the database lost its latest writes") > 0 || w.metric("dialler_database_outages_total") != 1 {
 		t.Errorf("%v outages", w.metric("dialler_database_outages_total"))
 	}
 	w.act(parked, "stop").expect(200)

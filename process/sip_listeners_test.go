@@ -51,7 +51,7 @@ func TestWhatIsWrongWithAListenerOfTheFileIsSaid(t *testing.T) {
 		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, certificate: /not/there}\n": "sip-listeners[0] (a): " +
 			"certificate",
 		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, key: /not/there}\n":            "needs a certificate",
-		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, transports: [sctp]}\n":         "none of udp, tcp, tls",
+		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0, transports: [sctp]}\n":         "not udp, tcp or tls",
 		"sip-listeners:\n  - {name: a, address: 127.0.0.1:0}\n  - {address: 127.0.0.1:0}\n": "needs a name",
 	} {
 		flags := Flags{ConfigPath: trunksFile(t, text)}

@@ -571,7 +571,7 @@ func TestAnOpenFileThatIsNoSpoolIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	f("precious notes of somebody", "no file of a spool")
+	f("precious notes of somebody", "not a spool file")
 	l := &lane{generation: 1}
 	b := l.header()
 	b[33] ^= 1

@@ -123,7 +123,7 @@ test('each fault has its sentence', () => {
   for (const [detail, said] of [
     ['the database cannot be reached; it is tried again', 'The database cannot be reached'],
     ['the database does not answer in time; it is tried again', 'The database does not answer in time'],
-    ['the volume of the database is full; make room on it', 'The volume of the database is full'],
+    ["the database's volume is full; make room on it", "The database's volume is full"],
     ['the database takes no writes: it is a standby', 'The database takes no writes'],
   ] as const) {
     expect(banner('database', detail)).toContain('The database is away. Calls in progress go on. No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.');
@@ -136,10 +136,10 @@ test('each fault has its sentence', () => {
 
 test('what does not work is said on every page, in words', () => {
   expect(troubles([{ name: 'database', ok: true }, { name: 'trunks', ok: false, detail: 'no active trunk is configured' }])).toEqual([]);
-  const [away] = troubles([{ name: 'database', ok: false, detail: 'the volume of the database is full; make room on it', since: '2030-03-01T09:00:00Z' }]);
+  const [away] = troubles([{ name: 'database', ok: false, detail: "the database's volume is full; make room on it", since: '2030-03-01T09:00:00Z' }]);
   expect(away?.title).toBe('The database is away');
   expect(away?.sentence).toContain('No new call is placed');
-  expect(away?.detail).toBe('The volume of the database is full; make room on it');
+  expect(away?.detail).toBe("The database's volume is full; make room on it");
   expect(away?.since).toBe('2030-03-01T09:00:00Z');
   for (const name of ['database', 'spool', 'rtp_ports', 'descriptors', 'replaced', 'cluster', 'draining']) expect(troubles([{ name, ok: false }])[0]?.sentence).toMatch(/^[A-Z].*\.$/);
 });
