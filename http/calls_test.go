@@ -83,7 +83,7 @@ func TestWhyANumberIsHeldIsShownWithItsCall(t *testing.T) {
 		}
 	}
 	f(attempt.Connected, nil, nil, "is not over")
-	f(attempt.Ended, owed, until.Format(time.RFC3339), "nothing has proven")
+	f(attempt.Ended, owed, until.Format(time.RFC3339), "there is no proof")
 	f(attempt.Ended, nil, nil, "")
 	f(attempt.Ended, &attempt.Hold{Attempt: "another", Until: &until}, nil, "")
 

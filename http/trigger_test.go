@@ -129,7 +129,7 @@ func TestAtMost100MistakesAreListed(t *testing.T) {
 		body.WriteString(`":1`)
 	}
 	p := b.byKey("POST", triggerPath, triggerBody(body.String())).is(422, "validation_failed").problem()
-	if len(p.Errors) != 100 || !strings.Contains(p.Detail, "200 further") {
+	if len(p.Errors) != 100 || !strings.Contains(p.Detail, "200 more") {
 		t.Errorf("%d errors: %s", len(p.Errors), p.Detail)
 	}
 }

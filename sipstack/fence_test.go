@@ -74,9 +74,9 @@ func TestAnAnswerBehindTheEndOfTheLeaseBecomesNoConversation(t *testing.T) {
 	var answer atomic.Pointer[func()]
 	u := script{
 		sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
-			u.reply(r, from, "180 Ringing", "far", "", "")
 			take := func() { u.reply(r, from, "200 OK", "far", "", answerSDP) }
 			answer.Store(&take)
+			u.reply(r, from, "180 Ringing", "far", "", "")
 		},
 		sip.BYE: answers("200 OK"),
 	}.start(t)
