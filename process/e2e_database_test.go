@@ -518,7 +518,7 @@ func noise() map[string]any {
 
 // The log messages of an outage.
 const (
-	wentAway = "the database is away"
+	wentAway = "the database is unavailable"
 	cameBack = "the database is back"
 )
 

@@ -131,7 +131,7 @@ await withBrowser(
     await dialog.getByText('It differs from the one above.').waitFor();
     await dialog.getByLabel('The new one again').fill(another);
     await dialog.getByRole('button', { name: 'Change' }).click();
-    await dialog.getByText('Is not the password that you have').waitFor();
+    await dialog.getByText('Is not your current password').waitFor();
     await accessible(page, 'the form of the own password');
     await dialog.getByLabel('The password that you have').fill(generated);
     await dialog.getByRole('button', { name: 'Change' }).click();
