@@ -84,7 +84,7 @@ func TestAComparisonRefusesWhatItCannotPlay(t *testing.T) {
 		"--contacts":   func(c *CampaignConfig) { c.Scenario.Contacts = 0 },
 		"machines":     func(c *CampaignConfig) { c.Scenario.Machines = 0.2 },
 		"ring timeout": func(c *CampaignConfig) { c.Scenario.Timeout = 14 * time.Second },
-		"in time": func(c *CampaignConfig) {
+		"over time": func(c *CampaignConfig) {
 			c.Scenario.Answer = callee.Schedule{Steps: []callee.Step{{Value: 0.1}, {At: time.Hour, Value: 0.2}}}
 		},
 		"--runs": func(c *CampaignConfig) { c.Runs = 1 },

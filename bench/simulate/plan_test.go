@@ -91,7 +91,7 @@ func TestAWrongScenarioFileIsRefusedWithLineAndKey(t *testing.T) {
 	f("", "empty")
 	f("# nothing\n", "empty")
 	f("- 1\n", "x.yaml:1", "mapping")
-	f("N: 50\nP: 0.3\n", "x.yaml:2: P:", "known are", "talk_factor")
+	f("N: 50\nP: 0.3\n", "x.yaml:2: P:", "valid keys are", "talk_factor")
 	f("N: 50\nN: 60\n", "x.yaml:2: N:", "twice")
 	f("N: [1\n", "not valid YAML", "line")
 	f("N: many\n", "x.yaml:1: N:", "a number")
@@ -106,9 +106,9 @@ func TestAWrongScenarioFileIsRefusedWithLineAndKey(t *testing.T) {
 	f("p: {base: 0.3, sines: []}\n", "p.sines", "1 to")
 	f(
 		"p: {base: 0.3, sines: [{amp: 0.1, period: 60}], repeat: {period: 1h, pieces: [{start: 0, end: 1, value: 0}]}}\n",
-		"exclude",
+		"cannot be combined",
 	)
-	f("p: {base: 0.3, steps: [{at: 0, value: 0.1}]}\n", "x.yaml:1: p:", "alone")
+	f("p: {base: 0.3, steps: [{at: 0, value: 0.1}]}\n", "x.yaml:1: p:", "the only key")
 	f("p:\n  steps:\n  - {at: 0, value: 0.1}\n  - {at: 5m, worth: 0.2}\n", "x.yaml:4: p.steps.worth", "at, value")
 	f("p: {steps: [{at: 5m, value: 0.1}, {at: 1m, value: 0.2}]}\n", "p.steps", "order")
 	f("N: {base: 3, repeat: {period: 1h, pieces: [{start: 30m, end: 20m, value: 1}]}}\n", "N.repeat.pieces")

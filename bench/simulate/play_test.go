@@ -192,9 +192,9 @@ func TestAComparisonPlaysEveryCombination(t *testing.T) {
 			t.Errorf("%q: %v", texts, err)
 		}
 	}
-	f("known are cap", "speed=3")
-	f("is none", "cap")
-	f("is none", "cap=")
+	f("valid keys are cap", "speed=3")
+	f("is not a comparison", "cap")
+	f("is not a comparison", "cap=")
 	f("twice", "cap=1%", "c=2%")
 	f("is not a value", "cap=low")
 	f("N: must stay", "seats=-4")

@@ -47,7 +47,7 @@ func TestRecordingsAreRead(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	wrong("no RIFF", []byte("MP3"))
+	wrong("not a RIFF", []byte("MP3"))
 	wrong("no audio", wavFile(1, 1, 8000, 16, nil))
 	wrong("no audio", []byte("RIFF\x00\x00\x00\x00WAVEfmt "))
 	wrong("16000 Hz", wavFile(1, 1, 16000, 16, []byte{1, 0}))
