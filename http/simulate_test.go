@@ -172,7 +172,7 @@ func TestOnlySoManySimulationsAreUnderWay(t *testing.T) {
 		is(503, "too_many_simulations").
 		has("Retry-After", "5")
 	done[0]()
-	b.byAdmin("POST", simulatePath, "").is(200, "")
+	b.byAdmin("POST", simulatePath, `{"contacts":5}`).is(200, "")
 	done[1]()
 	if n := b.underWay(); n != 0 {
 		t.Errorf("%d are under way", n)
@@ -247,7 +247,8 @@ func TestASimulationThatWasPlayedIsUnderWayNoLonger(t *testing.T) {
 	c := knock(
 		t,
 		ln.Addr().String(),
-		"POST "+simulatePath+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+b.admin+"\r\n\r\n",
+		"POST "+simulatePath+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+b.admin+
+			"\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"contacts\":5}",
 	)
 	<-l.begun
 	if n := b.underWay(); n != 0 {
