@@ -357,10 +357,10 @@ func (r *rig) fold() tally.Runs {
 	return fold
 }
 
-// results posts a result forevery connected attempt as its bot would.
+// results posts a result for every connected attempt as its bot would.
 func (r *rig) results() { r.resultsLike(attempt.Result{Disposition: "interested"}) }
 
-// resultsLike posts this result forevery conversation that ended.
+// resultsLike posts this result for every conversation that ended.
 func (r *rig) resultsLike(x attempt.Result) {
 	r.store.View(func() {
 		r.store.OnWrite = func(w *journal.Write) {

@@ -29,7 +29,7 @@ type Config struct {
 	// it nothing that adds writes is begun.
 	WritesCap int
 	Log       zerolog.Logger
-	// Actors are options forevery actor; tests inject faults with them.
+	// Actors are options for every actor; tests inject faults with them.
 	Actors []actor.PropsOption
 }
 

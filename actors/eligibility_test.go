@@ -13,7 +13,7 @@ import (
 	"dialler/engine/eligibility"
 )
 
-// oracle takes time forevery answer.
+// oracle takes time for every answer.
 type oracle struct {
 	takes   time.Duration
 	verdict func(eligibility.Question) eligibility.Verdict

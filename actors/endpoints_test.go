@@ -164,7 +164,7 @@ func TestABotThatGoesDownWhilePeopleTalkCostsNoMoreThanTheLinesThatRang(t *testi
 			}
 		}
 		r.world.MendBot(botURL)
-		// The abandons have used up the credit: it goes on with a seat forevery dial.
+		// The abandons have used up the credit: it goes on with a seat for every dial.
 		r.until(time.Hour, "campaign completed", r.completed)
 		if n := r.detail().Counters; n.Completed+n.Abandoned != 60 || n.Abandoned != d.Counters.Abandoned {
 			t.Errorf("%+v", n)

@@ -10,7 +10,7 @@ import (
 )
 
 // The run feeds its forecast: with credit to spend, the same list takes less
-// time than with a seat forevery dial, and abandons stay within the cap.
+// time than with a seat for every dial, and abandons stay within the cap.
 func TestTheForecastKeepsSeatsBusierThanOneLineASeat(t *testing.T) {
 	took := map[string]time.Duration{}
 	for _, mode := range []string{campaign.PacingProgressive, campaign.PacingStrict, campaign.PacingHybrid} {

@@ -50,7 +50,7 @@ type Ports struct {
 	// Eligibility is asked before each dial of a contact; nil means no check.
 	Eligibility call.Eligibility
 	Spool       writer.Spool // nil means calls wait while the database is down
-	// Membership nil means this process acts forevery campaign.
+	// Membership nil means this process acts for every campaign.
 	Membership Membership
 	// RemoteLegs nil means all legs are here.
 	RemoteLegs ports.RemoteLegs

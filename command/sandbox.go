@@ -303,7 +303,7 @@ func (s *sandboxCmd) seed(ctx context.Context, p *process.Process, model *carrie
 		return "", err
 	}
 	add := campaign.AddContacts{Campaign: d.Campaign.ID, Source: "api", Who: who}
-	base := time.Now().UnixNano() / int64(time.Second) % 10_000 // new numbers forevery run: suppressed ones stay so
+	base := time.Now().UnixNano() / int64(time.Second) % 10_000 // new numbers for every run: suppressed ones stay so
 	for i := range s.Contacts {
 		add.Contacts = append(add.Contacts, campaign.NewContact{
 			Number:    engine.PhoneNumber(fmt.Sprintf("+49151%04d%04d", base, i)),

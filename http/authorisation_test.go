@@ -10,7 +10,7 @@ import (
 	"dialler/http/wire"
 )
 
-// authorisation lists forevery route the scope that opens it to keys, and the role that opens it
+// authorisation lists for every route the scope that opens it to keys, and the role that opens it
 // to users; "-" is none. What a bot does with its own call is also open to the call's token; "call"
 // means to that token only; "open" is open to everyone.
 const authorisation = `

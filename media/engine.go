@@ -173,7 +173,7 @@ const ms = int64(time.Millisecond)
 // now is the monotonic time since New in nanoseconds.
 func (e *Engine) now() int64 { return int64(time.Since(e.started)) }
 
-// Close ends all calls, tells their bots, and waits forevery goroutine.
+// Close ends all calls, tells their bots, and waits for every goroutine.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	if e.closed {

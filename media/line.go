@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is requested forevery RTP socket (SO_RCVBUF): at 50 calls per socket it holds
+// receiveBuffer is requested for every RTP socket (SO_RCVBUF): at 50 calls per socket it holds
 // about a second of audio while the reader is stalled.
 const receiveBuffer = 1 << 20
 

@@ -34,7 +34,7 @@ func init() {
 }
 
 // nextSchema is this program's schema plus what a release may add under the rule of
-// docs/upgrade.md: the tables written forevery call change their shape.
+// docs/upgrade.md: the tables written for every call change their shape.
 func nextSchema() fs.FS {
 	all := fstest.MapFS{
 		"99998_next_columns.sql": {Data: []byte(`-- +goose Up

@@ -24,7 +24,7 @@ import (
 
 // The console in a real browser: the scripts of http/console/e2e drive the system's Chromium
 // against the whole process. browser.mjs checks accessibility, page errors and requests to other
-// hosts forevery page that a script visits.
+// hosts for every page that a script visits.
 
 // consoleDir is where the console and its scripts are.
 const consoleDir = "../http/console"

@@ -40,7 +40,7 @@ func TestEveryFinalResponseComesToItsOutcome(t *testing.T) {
 	w := newWorld(t, tuning{}, time.Second)
 	callee, system := engine.PartyCallee, engine.PartySystem
 	var cases []sipCase
-	// row adds a case forevery code, and one forevery cause with a 500.
+	// row adds a case for every code, and one for every cause with a 500.
 	row := func(file string, want sipRow, codes string, causes ...int) {
 		for code := range strings.FieldsSeq(codes) {
 			cases = append(cases, refused(file, code, "", want))

@@ -322,7 +322,7 @@ func bound(network string, port int) bool {
 type uas struct {
 	t    testing.TB
 	conn *net.UDPConn
-	// handle is called by the reading goroutine forevery message.
+	// handle is called by the reading goroutine for every message.
 	handle func(u *uas, m sip.Message, from netip.AddrPort)
 
 	flows atomic.Pointer[flows] // nil: UDP only

@@ -44,7 +44,7 @@ type Script struct {
 	BotUnfit   bool
 }
 
-// World is a carrier and a media path that follow a script forevery number.
+// World is a carrier and a media path that follow a script for every number.
 type World struct {
 	mu     sync.Mutex
 	Script func(to engine.PhoneNumber, nth int) Script

@@ -12,7 +12,7 @@ type Owner struct {
 	Contact  engine.ContactID
 }
 
-// Owners knows the owners of the attempts whose actors are here: a bot's result comes forevery
+// Owners knows the owners of the attempts whose actors are here: a bot's result comes for every
 // call, and looking its owner up in the database would cost more than storing the result.
 type Owners struct {
 	m sync.Map // engine.AttemptID → Owner

@@ -19,7 +19,7 @@ const (
 	workersRest = 10 * time.Second
 )
 
-// workers run the actors that have messages. protoactor starts a goroutine forevery actor that
+// workers run the actors that have messages. protoactor starts a goroutine for every actor that
 // wakes up, and growing its stack costs more than most messages; these goroutines are reused and
 // keep their stacks. Surplus workers left by a burst end after a while.
 type workers struct {

@@ -76,7 +76,7 @@ type Config struct {
 	RTPPortMin int `json:"rtp_port_min,omitempty"`
 	RTPPortMax int `json:"rtp_port_max,omitempty"`
 
-	// LedgerFile gets a JSON line forevery change of a call.
+	// LedgerFile gets a JSON line for every change of a call.
 	LedgerFile string `json:"ledger_file,omitempty"`
 	// KeepInvites keeps the text of every call's INVITE in its row, for checking headers.
 	KeepInvites bool `json:"keep_invites,omitempty"`

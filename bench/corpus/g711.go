@@ -2,7 +2,7 @@ package corpus
 
 import "dialler/media/g711"
 
-// nearest returns, forevery 16-bit value, the closest one that a law can represent.
+// nearest returns, for every 16-bit value, the closest one that a law can represent.
 func nearest(decode func(byte) int16) *[65536]int16 {
 	var said [65536]bool
 	for i := range 256 {

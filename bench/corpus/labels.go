@@ -35,7 +35,7 @@ type Recording struct {
 const maxRecordings = 100_000
 
 // Sounds are the letters that stand for sounds: as in X-SAMPA, except y and 2 for front rounded
-// vowels, x for anything like h or ch, r forevery r, N for ng and J for the palatal nasal. Pauses
+// vowels, x for anything like h or ch, r for every r, N for ng and J for the palatal nasal. Pauses
 // are not written.
 const Sounds = "ieaou@y2pbtdkgfvszSZTDxmnNJlrjw"
 

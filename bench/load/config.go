@@ -90,7 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 // calls is the number of calls offered.
 func (c *Config) calls() int { return int(float64(c.Rate) * c.Duration.Seconds()) }
 
-// seats is enough seats forevery conversation, with a margin.
+// seats is enough seats for every conversation, with a margin.
 func (c *Config) seats() int {
 	if c.Seats > 0 {
 		return c.Seats

@@ -27,7 +27,7 @@ type Config struct {
 	// root: every user must be able to enter it.
 	Dir   string
 	Nodes int
-	// Args are flags forevery node, besides those that make it a node.
+	// Args are flags for every node, besides those that make it a node.
 	Args []string
 	// Apart means that Ctrl-C does not reach the nodes; Close ends them.
 	Apart bool

@@ -16,7 +16,7 @@ import (
 	"dialler/engine/journal"
 )
 
-// ledger checks that a contact or a dialout keeps the invariants that hold forevery order of
+// ledger checks that a contact or a dialout keeps the invariants that hold for every order of
 // events.
 type ledger struct {
 	*rig

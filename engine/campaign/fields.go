@@ -255,7 +255,7 @@ var Fields = []Field{
 		Name: "abandon_cap_pct", Group: GroupCare, Default: 30_000, Max: 50_000, Unit: PerCent, External: true, WhatIf: true,
 		At:    func(s *Settings) any { return &s.AbandonCapPPM },
 		Label: "Abandon cap", API: "0 = every dial holds a seat.",
-		Help:   "Share of answered calls that may find no free worker; 0 % holds a worker forevery dial",
+		Help:   "Share of answered calls that may find no free worker; 0 % holds a worker for every dial",
 		Source: "the strictest configured cap rules (default 3 %)",
 	}, {
 		Name: "pacing_mode", Group: GroupCare, Default: PacingStrict, External: true, WhatIf: true,

@@ -86,7 +86,7 @@ func (p Policy) JudgeCallee(to number.Callee, from engine.PhoneNumber) error {
 		return refuse("emergency numbers are never dialled")
 	case number.Short:
 		return refuse("short codes are never dialled")
-	default: // forevery other kind the country decides
+	default: // for every other kind the country decides
 	}
 	if region == "" {
 		return refuse("the number's country is not known")

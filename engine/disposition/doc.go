@@ -7,7 +7,7 @@
 //
 // Invariants:
 //
-//   - Classify gives an outcome of engine.Outcomes forevery input, also for
+//   - Classify gives an outcome of engine.Outcomes for every input, also for
 //     codes that no standard knows.
 //   - A cause of a Reason header wins over a generic SIP code (480, 500, 503,
 //     603) and over nothing else: a 486 with cause 18 is busy.

@@ -72,7 +72,7 @@ type Input struct {
 	SeatedOnly int
 
 	// Model says how many lines are worth their risk. Without one the gate allows at most one line
-	// beyond the free workers forevery worker, and Hybrid behaves like Strict.
+	// beyond the free workers for every worker, and Hybrid behaves like Strict.
 	Model *Model
 	// For Hybrid, Left is the time until dialling ends (the window, or the day), and DialsLeft is
 	// how many dials the list still holds.

@@ -73,7 +73,7 @@ func TestCreditIsNamedOnlyWhereItsArithmeticSaysSomething(t *testing.T) {
 		return []Ledger{{Period: PeriodRun, Counts: Counts{Live: live, Abandoned: abandoned}}}
 	}
 	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy = 10 })               // all talk
-	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Ringing = 6, 4 }) // a line forevery free worker
+	f(engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Ringing = 6, 4 }) // a line for every free worker
 	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats = 2, 2 })         // the bot is the limit
 	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats, in.Ringing = 1, 2, 1 })
 	f(engine.ConstraintSeats, func(in *Input) { in.Busy, in.Seats = 9, 5 })        // its share became smaller
@@ -94,7 +94,7 @@ func TestCreditLetsLinesGoBeyondTheFreeWorkers(t *testing.T) {
 			t.Errorf("got %d dials, %d seated (%+v); want %d, %d", d.Dials, d.Seated, d.Why, dials, seated)
 		}
 	}
-	f(20, 10, func(*Input) {})                   // limited to one beyond the free forevery worker
+	f(20, 10, func(*Input) {})                   // limited to one beyond the free for every worker
 	f(10, 0, func(in *Input) { in.Busy = 10 })   //
 	f(15, 5, func(in *Input) { in.Ringing = 5 }) //
 	f(0, 0, func(in *Input) { in.Ringing = 20 }) //

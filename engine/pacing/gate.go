@@ -35,7 +35,7 @@ func (m *Model) overdial(in *Input, w *Explanation, covered, others int) {
 		return
 	}
 	defer func() { m.last, m.news = reply{q, w.Overdial, w.Forecast, w.Risk, w.Theta}, false }()
-	floor := max(covered, 0) // at least one line forevery free worker
+	floor := max(covered, 0) // at least one line for every free worker
 	ask := m.asked != m.now
 	if !ask && others < floor {
 		w.Overdial = floor - covered

@@ -196,7 +196,7 @@ func TestTheWorstWorldSpendsTheCreditAndNoMore(t *testing.T) {
 	f(10, 33, 30_000, 1)  // B = 0.99/0.97
 	f(10, 32, 30_000, 0)  // B = 0.96/0.97 is not a whole call
 	f(10, 100, 30_000, 3) // B = 3.09
-	f(2, 100, 30_000, 2)  // at most one line beyond forevery worker
+	f(2, 100, 30_000, 2)  // at most one line beyond for every worker
 	f(10, 1000, 0, 0)     //
 	f(10, 99, 10_000, 1)  // B = 0.99/0.99 exactly 1
 	f(10, 98, 10_000, 0)  //

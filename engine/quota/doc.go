@@ -1,6 +1,6 @@
 // Package quota holds the rules by which one node of a cluster keeps the count of shared resources:
 // a trunk's calls per second and channels, a bot's seats, a number's calls, rest and dials. The
-// other nodes ask it forevery use.
+// other nodes ask it for every use.
 //
 // What it must not know: what is counted (packages trunk, fleet, numberpool), how nodes talk, what
 // is stored where.

@@ -6,7 +6,7 @@ import (
 )
 
 // Shards is the number of counts that the outbound numbers are divided into. With one each, a
-// node's death would need a claim forevery number, and a campaign may have thousands.
+// node's death would need a claim for every number, and a campaign may have thousands.
 const Shards = 32
 
 // Trunk is the identity of a trunk's count.

@@ -176,7 +176,7 @@ func (w Window) OpenFor(t time.Time, most time.Duration) time.Duration {
 
 // nextChange is the next change of the clock after at, zero if there is none. It may return an
 // instant at which nothing changes; callers only check that instant more closely. Once a zone's
-// table is used up, Time.ZoneBounds assumes 365 days forevery year, so that on the last day of a
+// table is used up, Time.ZoneBounds assumes 365 days for every year, so that on the last day of a
 // leap year the returned end has already passed.
 func nextChange(at time.Time) time.Time {
 	_, change := at.ZoneBounds()

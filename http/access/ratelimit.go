@@ -60,7 +60,7 @@ func (p *pacer) admit(r *wire.Request) error {
 		Detail: "This key sends requests faster than its limit; wait for Retry-After.", RetryAfter: wait}
 }
 
-// throttle slows down guessing: a bucket forevery subject (an account, an address, both together)
+// throttle slows down guessing: a bucket for every subject (an account, an address, both together)
 // with recent failures.
 type throttle struct {
 	now func() time.Time

@@ -5,7 +5,7 @@
 //
 // Invariants:
 //   - The address that is checked is the one that is dialled, after name
-//     resolution, forevery connection: a name that changes its address gains nothing.
+//     resolution, for every connection: a name that changes its address gains nothing.
 //   - If the environment names a proxy for a URL, the proxy is dialled and the
 //     check is the proxy's.
 //   - No cookies, no credentials and no compressed bodies; response headers are

@@ -87,7 +87,7 @@ func (s *subband) upper(code byte) (d int32) {
 	return d
 }
 
-// decode writes two samples at 16 kHz forevery byte; dst must have room for them.
+// decode writes two samples at 16 kHz for every byte; dst must have room for them.
 func (g *g722) decode(dst []int16, src []byte) int {
 	n := 2 * len(src)
 	for len(src) > g722Part {

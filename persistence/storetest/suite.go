@@ -12,7 +12,7 @@ type testCase struct {
 	test func(*testing.T, *world)
 }
 
-// portCases are the promises that the tree relies on, forevery store.
+// portCases are the promises that the tree relies on, for every store.
 var portCases = []testCase{
 	// Intents and the refusals of the database itself.
 	{"an intent is refused while the number is held", heldNumber},

@@ -40,7 +40,7 @@ func noteOf(m sip.Message) string {
 }
 
 // noted returns the title of a header that goes into a note, "" for others. The length is checked
-// first, because this runs forevery header of every message.
+// first, because this runs for every header of every message.
 func noted(name string) string {
 	for _, title := range notedByLength[min(len(name), len(notedByLength)-1)] {
 		if strings.EqualFold(name, title) {

@@ -465,7 +465,7 @@ func TestALegKeepsItsPromisesWhateverTheFarSideSends(t *testing.T) {
 }
 
 // FuzzLeg is the same driven by bytes, so that coverage guides it: any sequence of responses,
-// requests, commands and timers. Every leg ends, with ACK and BYE forevery 2xx, CANCEL for what
+// requests, commands and timers. Every leg ends, with ACK and BYE for every 2xx, CANCEL for what
 // rings, events in order and none after the last, and keeps no more than it may.
 func FuzzLeg(f *testing.F) {
 	f.Add([]byte{})

@@ -11,7 +11,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// OnMessage is called forevery message, by one goroutine per socket, in wire order: nothing from
+// OnMessage is called for every message, by one goroutine per socket, in wire order: nothing from
 // here to the leg's event may start a goroutine.
 func (k *Table) OnMessage(m sip.Message, src transport.Target) {
 	if k.net.IsClosed() {

@@ -73,7 +73,7 @@ type Attempts interface {
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 }
 
-// Router provides a tree's methods forevery campaign of the cluster.
+// Router provides a tree's methods for every campaign of the cluster.
 type Router struct {
 	// Carrier chooses the node for a call outside campaigns over a trunk ("" means any); nil or a
 	// result of 0 means this one. It is set before the first request.

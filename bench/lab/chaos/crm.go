@@ -309,7 +309,7 @@ func (c *crm) insist(ctx context.Context, send func() (site.Reply, error), what 
 	}
 }
 
-// tokens gives, forevery number, the token of the last trigger that was
+// tokens gives, for every number, the token of the last trigger that was
 // acknowledged for it.
 func (c *crm) tokens() map[string]string {
 	last := map[string]string{}

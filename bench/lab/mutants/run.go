@@ -104,7 +104,7 @@ func newSuite(root, scratch string, pkg, of *pack) (*suite, error) {
 	s := &suite{pkg: pkg, dir: filepath.Join(root, pkg.path), skip: pictures[pkg.path], limit: 10 * time.Minute,
 		bin: filepath.Join(scratch, strings.ReplaceAll(of.path+"_"+pkg.path, "/", "_")+".test")}
 	if pkg.rapid {
-		// The same draws forevery mutant, and no files in the tree.
+		// The same draws for every mutant, and no files in the tree.
 		s.args = []string{"-rapid.seed=1", "-rapid.nofailfile"}
 	}
 	o := overlay{}

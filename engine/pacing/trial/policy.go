@@ -11,7 +11,7 @@ import (
 type Policy string
 
 const (
-	Progressive Policy = "progressive" // one line forevery free worker
+	Progressive Policy = "progressive" // one line for every free worker
 	Ratio       Policy = "ratio"       // lines and calls are a fixed multiple of the workers
 	Strict      Policy = "strict"      // engine/pacing in that mode
 	Hybrid      Policy = "hybrid"      //
