@@ -125,16 +125,17 @@ func (o Ownership) OpenDialouts(ctx context.Context) ([]attempt.Attempt, error) 
 }
 
 // CloseDialout takes over a call outside campaigns of a node that is gone: it goes on if
-// its process has it. Of two that do, one after the other, the later epoch has it.
+// its process has it. Of two that do, one after the other, the later epoch has it. The caller owns
+// the calls of that node; what it knows of this one may be older, so it is read again.
 func (o Ownership) CloseDialout(a attempt.Attempt, epoch int64) {
-	recover := &dialoutactor.Recover{Attempt: a}
-	if !a.Live() {
-		o.t.sys.Root.Send(o.t.dialout, recover)
-		return
-	}
-	go func() { // it queries the other node, for seconds
-		o.t.calls.AdoptLegs(o.t.calls.Ctx, epoch, []attempt.Attempt{a})
-		o.t.sys.Root.Send(o.t.dialout, recover)
+	go func() { // it queries the database and the other node, for seconds
+		if now, ok, err := o.t.store.Attempt(o.t.calls.Ctx, a.ID); err == nil && ok {
+			a = now
+		}
+		if a.Live() {
+			o.t.calls.AdoptLegs(o.t.calls.Ctx, epoch, []attempt.Attempt{a})
+		}
+		o.t.sys.Root.Send(o.t.dialout, &dialoutactor.Recover{Attempt: a})
 	}()
 }
 

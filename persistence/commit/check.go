@@ -19,6 +19,7 @@ func (t *commit) check() (more bool, err error) {
 	c := checks{t: t}
 	c.epochs()
 	c.dialouts()
+	c.dialoutEnds()
 	c.suppressions()
 	c.replies()
 	c.known()
@@ -141,6 +142,40 @@ func dialoutNode(w *journal.Write) engine.Incarnation {
 		}
 	}
 	return 0
+}
+
+// errDialoutEnded refuses a second end of a dialout: the node that had it before ended it while this
+// one took it over.
+var errDialoutEnded = engine.Conflict(journal.ErrStaleEpoch.Code,
+	"the call was ended by the node that had it before")
+
+// dialoutEnds refuses the end of a dialout that is stored with another end. The same end may come
+// again.
+func (c *checks) dialoutEnds() {
+	if c.t.acting == 0 {
+		return
+	}
+	ends := map[engine.AttemptID]int{}
+	ids := c.t.arrayOf(0, pgtype.UUIDOID)
+	c.each(func(i int, w *journal.Write) {
+		if dialoutNode(w) == 0 || w.Attempts[0].EndedAt == nil {
+			return
+		}
+		ends[w.Attempts[0].ID] = i
+		ids.ID(string(w.Attempts[0].ID))
+	})
+	if len(ends) == 0 {
+		return
+	}
+	c.t.queue("ends", [][]byte{ids.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			i := ends[engine.AttemptID(column.IDOf(r[0]))]
+			if end := c.t.writes[i].Attempts[0].EndedAt; !end.Truncate(time.Microsecond).Equal(column.InstantOf(r[1])) {
+				c.refuse(i, errDialoutEnded)
+			}
+		}
+		return nil
+	})
 }
 
 func (c *checks) suppressions() {

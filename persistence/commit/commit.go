@@ -52,6 +52,7 @@ var statements = map[string]string{
 		w.identity = n.incarnation::text
 		WHERE n.incarnation = ANY($1::integer[]) AND (w.incarnation IS NOT NULL OR n.left_at IS NOT NULL)
 		AND w.incarnation IS DISTINCT FROM ($2::integer[])[1]`,
+	"ends":       "SELECT id, ended_at FROM attempts WHERE id = ANY($1::uuid[]) AND NOT live",
 	"suppressed": "SELECT number FROM suppressions WHERE number = ANY($1::text[])",
 	// The first contact at or after each position in the index by number: with an equality a plan
 	// made while the table was nearly empty could read a whole campaign.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -349,6 +350,17 @@ func ownedDialouts(t *testing.T, w *world) {
 		write(by, journal.LegClosed, "")
 		write(by, journal.ResultStored, "")
 	}
+	over := w.now
+	at.State, at.EndedAt = attempt.Ended, &over
 	write(b, journal.AttemptEnded, "")
+	write(b, journal.AttemptEnded, "") // it comes again
+	later := over.Add(time.Second)
+	at.EndedAt = &later
+	write(b, journal.AttemptEnded, "stale_epoch") // b took over what a was just ending
+	write(b, journal.LegClosed, "")
+	if n := count(t, w, fmt.Sprintf("SELECT count(*) FROM events WHERE attempt_id = '%s' AND type = '%s'", at.ID,
+		journal.AttemptEnded)); n != 1 {
+		t.Errorf("%d ends", n)
+	}
 	w.pg.ActAs(b)
 }

@@ -39,6 +39,7 @@ type Keeper struct {
 	nodes   []ownership.Node // as last listed
 	balance ownership.Balance
 	was     engine.Incarnation // the incarnation in the last round
+	owed    bool               // calls outside campaigns of lost nodes are yet to be closed
 
 	mu      sync.Mutex
 	as      engine.Incarnation // 0: fenced
@@ -114,8 +115,8 @@ func (k *Keeper) round(ctx context.Context) {
 	if !ok {
 		return // the database is down
 	}
-	if gone || as != k.was {
-		k.closeDialouts(ctx)
+	if k.owed = k.owed || gone || as != k.was; k.owed {
+		k.owed = k.closeDialouts(ctx) != nil
 	}
 	switch {
 	case drained: // actors that did not stop before
@@ -157,12 +158,12 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	return len(gone) > 0, true
 }
 
-// closeDialouts closes the calls outside campaigns of lost nodes. Only one node does so for each of
-// them.
-func (k *Keeper) closeDialouts(ctx context.Context) {
+// closeDialouts closes the calls outside campaigns of lost nodes, unless the database is away. Only
+// one node does so for each of them.
+func (k *Keeper) closeDialouts(ctx context.Context) error {
 	open, err := k.cfg.Tree.OpenDialouts(ctx)
 	if err != nil {
-		return // retried when a node is lost or this one joins
+		return err
 	}
 	mine := map[engine.Incarnation]int64{} // the epoch, 0: it is another node's
 	for i := range open {
@@ -170,10 +171,11 @@ func (k *Keeper) closeDialouts(ctx context.Context) {
 		epoch, asked := mine[id]
 		if !asked && !k.roll.There(id) {
 			of := ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(id))}
-			if _, err := k.node.Claim(ctx, of); err == nil {
-				if w, ok := k.node.Owned(of); ok {
-					epoch = w.Epoch
-				}
+			if _, err := k.node.Claim(ctx, of); err != nil {
+				return err
+			}
+			if w, ok := k.node.Owned(of); ok {
+				epoch = w.Epoch
 			}
 			mine[id] = epoch
 		}
@@ -181,6 +183,7 @@ func (k *Keeper) closeDialouts(ctx context.Context) {
 			k.cfg.Tree.CloseDialout(open[i], epoch)
 		}
 	}
+	return nil
 }
 
 func campaignOf(id engine.CampaignID) ownership.Identity {

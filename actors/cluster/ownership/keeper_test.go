@@ -34,6 +34,8 @@ type world struct {
 	// stopped are the campaigns that were released and not yet Left.
 	stopped map[engine.CampaignID]bool
 	away    bool // the database
+	// unlisted means that the open calls cannot be listed, unclaimed that nothing can be claimed.
+	unlisted, unclaimed bool
 	// refuses makes the other node reject what it is handed.
 	refuses bool
 	calls   map[engine.CampaignID]int
@@ -90,6 +92,9 @@ func (w *world) Owned(id ownership.Identity) (ownership.Owner, bool) {
 }
 
 func (w *world) Claim(ctx context.Context, id ownership.Identity) (ownership.Owner, error) {
+	if w.unclaimed {
+		return ownership.Owner{}, errAway
+	}
 	return w.Owner(ctx, id)
 }
 
@@ -167,6 +172,9 @@ func (w tree) Has(id engine.AttemptID) bool { return w.here[id] }
 
 func (w tree) OpenDialouts(context.Context) ([]attempt.Attempt, error) {
 	defer w.lock()()
+	if w.unlisted {
+		return nil, errAway
+	}
 	return slices.DeleteFunc(slices.Clone(w.open), func(a attempt.Attempt) bool { return a.Campaign != "" }), nil
 }
 
@@ -338,6 +346,27 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 		time.Sleep(3 * lookEvery)
 		w.expect(t, "gone 2", "legs gone [x]", "claim dialouts/2", "close theirs, epoch 3")
 	})
+}
+
+// The database may be away for the round in which the node is gone, for the list or for the claim.
+func TestTheCallsOfANodeThatIsGoneAreClosedOnceTheDatabaseIsBack(t *testing.T) {
+	for _, fails := range []func(*world) *bool{
+		func(w *world) *bool { return &w.unlisted },
+		func(w *world) *bool { return &w.unclaimed },
+	} {
+		keeping(t, func(w *world) { w.open = []attempt.Attempt{{ID: "theirs", Node: 2}} },
+			func(t *testing.T, w *world, _ *Keeper) {
+				set := func(away bool) { defer w.lock()(); *fails(w) = away; w.nodes[1].Live = false }
+				set(true)
+				time.Sleep(3 * lookEvery)
+				w.expect(t, "gone 2")
+				set(false)
+				time.Sleep(lookEvery)
+				w.expect(t, "claim dialouts/2", "close theirs, epoch 3")
+				time.Sleep(3 * lookEvery)
+				w.expect(t)
+			})
+	}
 }
 
 func TestARoundWithoutTheDatabaseIsMadeUpFor(t *testing.T) {
