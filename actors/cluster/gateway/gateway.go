@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,7 @@ const shards = 64
 type Gateway struct {
 	cfg      Config
 	draining atomic.Bool
+	fenced   atomic.Int64 // boot time at which this node last lost its lease
 
 	// Figures for /metrics.
 	Malformed atomic.Int64 // messages that could not be read
@@ -123,6 +125,7 @@ var (
 // New makes the gateway of a node that has not joined a cluster yet (Join).
 func New(cfg Config) *Gateway {
 	g := &Gateway{cfg: cfg.withDefaults(), stop: make(chan struct{})}
+	g.fenced.Store(math.MinInt64)
 	for i := range shards {
 		g.routes.shards[i].m = map[engine.AttemptID]*route{}
 		g.hosts.shards[i].m = map[engine.AttemptID]*hosted{}
@@ -244,6 +247,9 @@ func (g *Gateway) tend() {
 			return
 		case <-tick.C:
 			now := g.cfg.Clock.Boot()
+			if end := g.cfg.LeaseEnd(); now >= end {
+				g.fenced.Store(int64(end))
+			}
 			for _, h := range g.hosts.all() {
 				h.lookAfter(g, now)
 			}

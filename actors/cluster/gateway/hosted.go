@@ -180,13 +180,15 @@ func (g *Gateway) Leave(a engine.AttemptID, node engine.Incarnation, epoch int64
 }
 
 // Replaced says that another node acts for an attempt whose legs are here: unless it adopts them
-// within Patience, they are hung up.
+// within Patience, they are hung up. A node that was cut off may be found by that owner some time
+// after it is back: it has until the moment at which the call would have ended had it stayed cut off.
 func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
 	g.Leave(a, 0, 0, peers)
 	if h := g.hosts.of(a); h != nil {
 		h.mu.Lock()
 		if h.link == nil {
-			h.alone = min(h.alone, g.cfg.Clock.Boot().Add(g.cfg.Patience-g.cfg.OrphanAfter))
+			soon := g.cfg.Clock.Boot().Add(g.cfg.Patience - g.cfg.OrphanAfter)
+			h.alone = min(h.alone, max(soon, engine.BootTime(g.fenced.Load())))
 		}
 		h.mu.Unlock()
 	}

@@ -256,6 +256,39 @@ func TestACallWhoseOwnerWasReplacedIsEndedUnlessThatOneHasIt(t *testing.T) {
 	})
 }
 
+// A node that was cut off is back before its conversations had to end: the owner that took its place
+// may take some time to find them.
+func TestTheNextOwnerHasTheWholeLimboToFindACall(t *testing.T) {
+	for _, found := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			n := newNetwork(1)
+			defer n.close()
+			ends := atomic.Int64{}
+			ends.Store(1 << 62)
+			b := n.join(t, 2, 9e9, func(c *gateway.Config) {
+				c.LeaseEnd = func() engine.BootTime { return engine.BootTime(ends.Load()) }
+			})
+			c := n.join(t, 3, 7e10, nil)
+			id, _ := talking(b)
+			ends.Store(int64(b.clock.Boot())) // it is cut off
+			pause(10 * time.Second)
+			ends.Store(1 << 62)
+			b.Replaced(id, nil)
+			pause(15 * time.Second)
+			if hungUp(b) {
+				t.Fatal("it was ended before its limbo was over")
+			}
+			if found {
+				c.asks(t, id)
+			}
+			pause(7 * time.Second)
+			if hungUp(b) == found {
+				t.Errorf("found: %t, hung up: %t", found, hungUp(b))
+			}
+		})
+	}
+}
+
 // The owner of a call has died without a replacement when the callee hangs up: no owner asks to
 // close the audio.
 func TestTheAudioOfACallEndsWithItThoughItsOwnerIsDead(t *testing.T) {
