@@ -41,8 +41,9 @@ const (
 	// idleEvery is how often endpoints are looked for while there are none.
 	idleEvery = 2 * time.Second
 	// loadShare is the divisor for the share of time spent polling the history: at most one part in
-	// so many.
+	// so many, but a slow database must not make messages late by more than slowEvery.
 	loadShare = 20
+	slowEvery = 2 * time.Second
 	// standingEvery is how often pending messages are counted.
 	standingEvery = 10 * time.Second
 	// outboxConns is the number of connections for fetching jobs, including one that listens.
@@ -180,7 +181,12 @@ func (o *Outbox) follow(ctx context.Context) time.Duration {
 		return 0
 	}
 	o.followedAt.Store(time.Now().UnixNano())
-	return max(o.cfg.Every, loadShare*took)
+	return rest(o.cfg.Every, took)
+}
+
+// rest is the pause after a step that took so long.
+func rest(every, took time.Duration) time.Duration {
+	return max(every, min(loadShare*took, slowEvery))
 }
 
 // deliver makes the queues of these endpoints run, and no others.

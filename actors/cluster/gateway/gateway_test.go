@@ -472,15 +472,16 @@ func TestACallOfThisNodeCostsNoMemory(t *testing.T) {
 		})
 	}
 	// AllocsPerRun also counts other goroutines' allocations, which only add up: the minimum of
-	// several tries is the cost.
-	least := func(phone world.Telephony, media world.Media) float64 {
-		n := carried(phone, media)
-		for range 9 {
-			n = min(n, carried(phone, media))
-		}
-		return n
+	// several tries is the cost, and one try without them is enough.
+	direct := carried(s, s)
+	for range 100 {
+		direct = min(direct, carried(s, s))
 	}
-	if direct, through := least(s, s), least(g, g); through > direct {
+	through := carried(g, g)
+	for tries := 0; through > direct && tries < 10_000; tries++ {
+		through = min(through, carried(g, g))
+	}
+	if through > direct {
 		t.Errorf("%v allocations instead of %v", through, direct)
 	}
 }
