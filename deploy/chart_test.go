@@ -21,7 +21,8 @@ import (
 )
 
 // Helm runs at this version through go run, so that its own dependencies stay out of go.mod. The
-// first run builds it, which takes some minutes on one core.
+// first run builds it, with the flags of the tests that are not raced, so that what both need is
+// compiled once; that takes some minutes on one core.
 const helm = "helm.sh/helm/v3/cmd/helm@v3.21.4"
 
 // The schemas of Kubernetes are files of this module; none of its code is built.
@@ -43,7 +44,8 @@ func runHelm(t *testing.T, args ...string) (string, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	home := t.TempDir()
-	cmd.Env = append(os.Environ(), "HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home)
+	cmd.Env = append(os.Environ(), "HELM_CONFIG_HOME="+home, "HELM_CACHE_HOME="+home, "HELM_DATA_HOME="+home,
+		"CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("%w: %s", err, &said)
 	}

@@ -4,7 +4,8 @@
 # a machine of two cores able to keep the time that the SIP and RTP tests need.
 TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 1
-TEST := test -shuffle=on -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
+# Vet runs once, for every package, and not again for what is compiled anew under the race detector.
+TEST := test -shuffle=on -vet=off -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
 RACE := $(GO) $(TEST) -race
 # Built as the program is shipped, so that tests which build and start that compile nothing twice.
 PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
@@ -36,7 +37,7 @@ WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sip
 
 test: deps ## Run every test in random order, what goroutines share under the race detector; the console's in a browser.
 	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@$(MAKE) -k -j2 test-process test-raced test-plain test-lab test-long test-busy
+	@$(MAKE) -k -j2 test-process test-raced vet test-plain test-lab test-long test-busy
 
 test-process:
 	$(PLAIN) ./process
