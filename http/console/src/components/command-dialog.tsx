@@ -34,7 +34,10 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
     <Dialog close={busy ? () => undefined : close} title={question.title}>
       <Stack>
         {problem ? (
-          <Failure problem={problem} title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'} />
+          <Failure
+            problem={problem}
+            title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'}
+          />
         ) : (
           <List spacing={6} size="sm">
             {question.consequences.map((line) => (
@@ -46,7 +49,12 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
           <Button variant="default" onClick={close} disabled={busy} data-autofocus={question.grave || undefined}>
             {problem ? 'Close' : 'Cancel'}
           </Button>
-          <Button {...(question.grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
+          <Button
+            {...(question.grave ? { color: 'red.9' } : {})}
+            loading={busy}
+            onClick={carryOut}
+            data-autofocus={question.grave ? undefined : true}
+          >
             {problem ? 'Try again' : question.confirm}
           </Button>
         </Group>

@@ -47,7 +47,8 @@ export function useFocusBack() {
         returning--;
         if (document.activeElement !== document.body) return;
         if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
-        if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true });
+        if (document.activeElement === document.body)
+          document.getElementById('content')?.focus({ preventScroll: true });
       });
     };
   }, []);

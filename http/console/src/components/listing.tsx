@@ -35,7 +35,9 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
         {action}
       </Group>
       {above}
-      {query.isError && query.data === undefined && <Failure title="This cannot be shown" problem={query.error} retry={() => void query.refetch()} />}
+      {query.isError && query.data === undefined && (
+        <Failure title="This cannot be shown" problem={query.error} retry={() => void query.refetch()} />
+      )}
       {query.isPending && <Skeleton height={240} radius="md" role="status" aria-label="Loading" />}
       {query.data !== undefined && children(query.data)}
     </PageBody>
@@ -43,10 +45,29 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
 }
 
 /** Rows is a table within its frame; wider than the screen, it is scrolled sideways: a plain one, in which nothing takes the focus, by itself. */
-export function Rows({ label, heads, minWidth = 760, plain = false, children, foot }: { label: string; heads: ReactNode; minWidth?: number; plain?: boolean; children: ReactNode; foot?: ReactNode }) {
+export function Rows({
+  label,
+  heads,
+  minWidth = 760,
+  plain = false,
+  children,
+  foot,
+}: {
+  label: string;
+  heads: ReactNode;
+  minWidth?: number;
+  plain?: boolean;
+  children: ReactNode;
+  foot?: ReactNode;
+}) {
   return (
     <Paper withBorder className={css.card}>
-      <Table.ScrollContainer type="native" minWidth={minWidth} className={css.scroller} {...(plain ? { tabIndex: 0, role: 'region', 'aria-label': `${label}, scrollable` } : {})}>
+      <Table.ScrollContainer
+        type="native"
+        minWidth={minWidth}
+        className={css.scroller}
+        {...(plain ? { tabIndex: 0, role: 'region', 'aria-label': `${label}, scrollable` } : {})}
+      >
         <Table aria-label={label} verticalSpacing="sm" horizontalSpacing="md" highlightOnHover>
           <Table.Thead>
             <Table.Tr>{heads}</Table.Tr>

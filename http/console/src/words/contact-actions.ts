@@ -39,7 +39,12 @@ export function consequencesOf(action: ContactAction, c: On, k: Contact): string
   const lines = (() => {
     switch (action) {
       case 'retry-now':
-        return [`It is dialled next, before first attempts and retries, inside its calling window: ${windowOf(c.settings.window)}.`, k.callback?.state === 'pending' && 'The callback that it waits for comes now.', again, paused];
+        return [
+          `It is dialled next, before first attempts and retries, inside its calling window: ${windowOf(c.settings.window)}.`,
+          k.callback?.state === 'pending' && 'The callback that it waits for comes now.',
+          again,
+          paused,
+        ];
       case 'call-back':
         return [
           `It is called before everybody else then, or when its calling window opens after that: ${windowOf(c.settings.window)}.`,

@@ -2,7 +2,16 @@ import type { Campaign } from '../api/client';
 import { scope, processed } from './campaigns';
 
 /** How the list of campaigns can be sorted. */
-export const columns = ['name', 'status', 'progress', 'ringing', 'in_progress', 'connected', 'answer_rate', 'created'] as const;
+export const columns = [
+  'name',
+  'status',
+  'progress',
+  'ringing',
+  'in_progress',
+  'connected',
+  'answer_rate',
+  'created',
+] as const;
 export type Column = (typeof columns)[number];
 
 export interface Order {
@@ -60,9 +69,16 @@ function figure(c: Campaign, by: Column): number | undefined {
 export function sorted(list: Campaign[], o: Order | undefined): Campaign[] {
   if (!o) return list;
   const way = o.descending ? -1 : 1;
-  if (o.by === 'name') return list.toSorted((a, b) => way * a.settings.name.localeCompare(b.settings.name, undefined, { numeric: true, sensitivity: 'base' }));
+  if (o.by === 'name')
+    return list.toSorted(
+      (a, b) => way * a.settings.name.localeCompare(b.settings.name, undefined, { numeric: true, sensitivity: 'base' }),
+    );
   return list
     .map((c) => ({ c, n: figure(c, o.by) }))
-    .sort((a, b) => (a.n === undefined || b.n === undefined ? Number(a.n === undefined) - Number(b.n === undefined) : way * (a.n - b.n)))
+    .sort((a, b) =>
+      a.n === undefined || b.n === undefined
+        ? Number(a.n === undefined) - Number(b.n === undefined)
+        : way * (a.n - b.n),
+    )
     .map(({ c }) => c);
 }

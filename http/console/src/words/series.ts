@@ -82,7 +82,8 @@ export function extended(points: Point[], s: Series, tail: Sample[]): Point[] {
   return [
     ...points,
     ...seen.map((x) => {
-      const grown = (f: 'attempts' | 'answered' | 'live_answers' | 'abandoned') => Math.max(0, (x.counters[f] ?? 0) - (base[f] ?? 0));
+      const grown = (f: 'attempts' | 'answered' | 'live_answers' | 'abandoned') =>
+        Math.max(0, (x.counters[f] ?? 0) - (base[f] ?? 0));
       return {
         at: at(x),
         dialsPerS: x.live.dials_per_s ?? null,

@@ -43,7 +43,8 @@ export default function BotsPage() {
         <>
           {list.length === 0 ? (
             <Empty title="No bots yet" action={admin && <Button onClick={open}>Add the first one</Button>}>
-              A bot is a server that takes the audio of a call, by a WebSocket that speaks media streams or by SIP, and talks back.
+              A bot is a server that takes the audio of a call, by a WebSocket that speaks media streams or by SIP, and
+              talks back.
             </Empty>
           ) : (
             <Rows
@@ -109,7 +110,13 @@ export default function BotsPage() {
   );
 }
 
-function Endpoint({ url, status }: { url: string; status: NonNullable<Bot['status']>['endpoints'][number] | undefined }) {
+function Endpoint({
+  url,
+  status,
+}: {
+  url: string;
+  status: NonNullable<Bot['status']>['endpoints'][number] | undefined;
+}) {
   const health = botHealth[status?.health ?? 'unknown'];
   return (
     <>
@@ -138,7 +145,10 @@ function Delete({ of: b, close }: { of: Bot; close: () => void }) {
   return (
     <Confirm
       title={`Delete ${b.name}?`}
-      lines={['It can be chosen for no campaign any more. Conversations go on.', 'To hold the dials of its campaigns for a while, make it inactive instead.']}
+      lines={[
+        'It can be chosen for no campaign any more. Conversations go on.',
+        'To hold the dials of its campaigns for a while, make it inactive instead.',
+      ]}
       confirm="Delete"
       grave
       busy={remove.isPending}
