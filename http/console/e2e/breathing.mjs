@@ -3,7 +3,8 @@ import { eventually, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const windowMs = 5000;
 const most = 35; // % of a core
-const frames = 12; // a second that the dots may add to what the main thread styles without them, which the stream brings
+// So many frames a second may the dots add to what the main thread styles without them, which the stream brings.
+const frames = 12;
 const campaigns = Number(setting('CAMPAIGNS'));
 
 await withBrowser(
@@ -47,7 +48,9 @@ await withBrowser(
       // Processor time: how long the tasks took would count what others on this machine do.
       const share = 100 * per('ThreadTime');
       process.stdout.write(
-        `${name}: main thread ${share.toFixed(1)} % of a core, ${per('RecalcStyleCount').toFixed(1)} styled frames a second, ${without.toFixed(1)} while the dots are still, with ${await breathing()} dots\n`,
+        `${name}: main thread ${share.toFixed(1)} % of a core, ` +
+          `${per('RecalcStyleCount').toFixed(1)} styled frames a second, ` +
+          `${without.toFixed(1)} while the dots are still, with ${await breathing()} dots\n`,
       );
       must(
         share > 0 && share <= most,
@@ -56,7 +59,8 @@ await withBrowser(
       const added = per('RecalcStyleCount') - without;
       must(
         added <= frames,
-        `the dots have the main thread style ${name} ${added.toFixed(1)} times a second more, above ${frames}: they are not the compositor's alone`,
+        `the dots have the main thread style ${name} ${added.toFixed(1)} times a second more, above ${frames}: ` +
+          "they are not the compositor's alone",
       );
     };
     await measure('the list of campaigns', 'campaigns', campaigns, false);

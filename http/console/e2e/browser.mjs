@@ -100,7 +100,8 @@ export async function withBrowser(
         .innerText({ timeout: 2000 })
         .catch(() => '(nothing)');
       throw new Error(
-        `${e.stack ?? e}\n--- the page shows:\n${seen.replace(/\s*\n\s*/g, ' | ').slice(0, 3000)}\n--- faults:\n${faults.join('\n') || 'none'}`,
+        `${e.stack ?? e}\n--- the page shows:\n${seen.replace(/\s*\n\s*/g, ' | ').slice(0, 3000)}\n` +
+          `--- faults:\n${faults.join('\n') || 'none'}`,
       );
     }
     if (faults.length > 0) throw new Error(`the pages misbehave:\n${faults.join('\n')}`);
@@ -165,7 +166,9 @@ export async function fits(page, what, within = patience) {
   });
 }
 
-/** firstLoad gives what a page has loaded since it was opened, but for the API's answers, in bytes as gzip sends them. */
+/**
+ * firstLoad gives what a page has loaded since it was opened, but for the API's answers, in bytes as gzip sends them.
+ */
 export async function firstLoad(page) {
   const names = await page.evaluate(() =>
     ['navigation', 'resource'].flatMap((kind) => window.performance.getEntriesByType(kind)).map((e) => e.name),

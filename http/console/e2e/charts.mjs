@@ -1,5 +1,6 @@
 // What the page of a campaign at work tells of how it works: what binds, how much of everything is taken, the room that
-// the abandon cap leaves, how calls end, how the numbers fare, how soon callees hear the bot, and the run over its time.
+// the abandon cap leaves, how calls end, how the numbers fare, how soon callees hear the bot, and the run over its
+// time.
 import { accessible, eventually, fits, figure, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
@@ -55,8 +56,8 @@ await withBrowser(async (page) => {
     async () => (await figure(page, 'credit_free')) !== null && (await figure(page, 'credit_held')) !== null,
   );
 
-  // How calls end, by the carrier's code and our outcome. What nobody sees is not asked for again, and the first calls of
-  // the run may all have been of one kind.
+  // How calls end, by the carrier's code and our outcome. What nobody sees is not asked for again, and the first calls
+  // of the run may all have been of one kind.
   await page.getByText('How calls ended', { exact: true }).scrollIntoViewIfNeeded();
   const row = (code) => page.locator(`[data-cause="${code}"]`);
   await row('486 busy').getByText('Busy Here').waitFor();

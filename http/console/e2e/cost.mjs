@@ -30,8 +30,8 @@ const pages = [
 /* global MutationObserver, PerformanceObserver */
 
 /**
- * watch presses a button of the page as soon as its content stands, and notes when, when the menu was there that the button
- * opens, and when the main thread was busy for long.
+ * watch presses a button of the page as soon as its content stands, and notes when, when the menu was there that the
+ * button opens, and when the main thread was busy for long.
  */
 function watch([shows, button]) {
   const cost = (globalThis.__cost = { shown: 0, answered: 0, busy: [] });

@@ -1,5 +1,5 @@
-// A campaign by the keyboard alone: logged in, set up, given contacts, started, watched and stopped. What has the focus is
-// always to be seen, and nobody is thrown back to the beginning of the page.
+// A campaign by the keyboard alone: logged in, set up, given contacts, started, watched and stopped. What has the focus
+// is always to be seen, and nobody is thrown back to the beginning of the page.
 import { eventually, figure, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');

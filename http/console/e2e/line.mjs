@@ -117,7 +117,8 @@ try {
       await second.getByRole('button', { name: 'Pause' }).waitFor();
 
       // A log-in in another tab gives the browser another cookie: this tab's next command still works.
-      // The browser sends it, as another tab would: what the test sends itself leaves the old cookie in use for a while.
+      // The browser sends it, as another tab would: what the test sends itself leaves the old cookie in use for a
+      // while.
       const again = await second.evaluate(
         async (login) =>
           (

@@ -1,5 +1,5 @@
-// A dialler of model carrier and model bot with campaigns, users, keys and rules in it, so that every page has something to
-// show: for pictures, of no real person's data.
+// A dialler of model carrier and model bot with campaigns, users, keys and rules in it, so that every page has
+// something to show: for pictures, of no real person's data.
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -161,7 +161,8 @@ await withBrowser(
     await eventually('the progress is 100 %', async () =>
       (await page.locator('[data-figure="progress"]').innerText()).startsWith('100'),
     );
-    await page.getByRole('table', { name: 'Contacts' }).scrollIntoViewIfNeeded(); // what nobody sees is not asked for again
+    // What nobody sees is not asked for again.
+    await page.getByRole('table', { name: 'Contacts' }).scrollIntoViewIfNeeded();
     await eventually(
       'the call list follows',
       async () => (await page.locator('[data-contact]').getByText('Completed').count()) >= total,

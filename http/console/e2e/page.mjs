@@ -183,7 +183,9 @@ await withBrowser(
             status: 503,
             headers: { 'Retry-After': '60' },
             contentType: 'application/problem+json',
-            body: '{"type":"about:blank","title":"","status":503,"code":"unavailable","detail":"none today","request_id":"r"}',
+            body:
+              '{"type":"about:blank","title":"","status":503,' +
+              '"code":"unavailable","detail":"none today","request_id":"r"}',
           });
         const answer = await route.fetch();
         return route.fulfill({ response: answer, json: change(await answer.json()) });
@@ -386,7 +388,8 @@ await withBrowser(
       { capacity_loss_run: '1' },
     );
 
-    // The five states, each in its colour and with its actions. What is live is there while the campaign runs or is paused.
+    // The five states, each in its colour and with its actions. What is live is there while the campaign runs or is
+    // paused.
     const all = [
       'Start',
       'Pause',

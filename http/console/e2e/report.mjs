@@ -1,5 +1,5 @@
-// The Attempt Report on its way: rows and size as it goes, cancelled, broken off, and whole. Between browser and dialler
-// stands the test's own server, which holds the report up in its middle or breaks it off there.
+// The Attempt Report on its way: rows and size as it goes, cancelled, broken off, and whole. Between browser and
+// dialler stands the test's own server, which holds the report up in its middle or breaks it off there.
 import { readFileSync } from 'node:fs';
 
 import { accessible, eventually, logIn, must, setting, withBrowser } from './browser.mjs';

@@ -1,5 +1,5 @@
-// Verdicts of answer classification: an administrator hears calls and says who answered, by keys and by buttons; the matrix
-// follows. An operator sees both and hears nothing.
+// Verdicts of answer classification: an administrator hears calls and says who answered, by keys and by buttons; the
+// matrix follows. An operator sees both and hears nothing.
 import { readFileSync } from 'node:fs';
 
 import { accessible, eventually, fits, logIn, must, setting, withBrowser } from './browser.mjs';

@@ -1,6 +1,7 @@
-// Takes screenshots of every page and dialog of the console, wide and narrow, light and dark, and lets axe judge each in
-// both colours and at both widths. A model world makes the data. node shots.mjs bin/dialler FOLDER
-// With --pictures: only those of README.md and docs/console.md, a screen each. With --only=REGEXP: those whose name fits.
+// Takes screenshots of every page and dialog of the console, wide and narrow, light and dark, and lets axe judge each
+// in both colours and at both widths. A model world makes the data. node shots.mjs bin/dialler FOLDER
+// With --pictures: only those of README.md and docs/console.md, a screen each.
+// With --only=REGEXP: those whose name fits.
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -25,7 +26,10 @@ await withModelWorld(program, (world) =>
       await page.evaluate((s) => document.documentElement.setAttribute('data-mantine-color-scheme', s), scheme);
       await page.mouse.move(0, 0); // no hint under the pointer
     };
-    /** shot takes a page; `picture` says in which colours and how wide it is one of the docs', `whole` is its full length. */
+    /**
+     * shot takes a page; `picture` says in which colours and how wide it is one of the docs', `whole` is its full
+     * length.
+     */
     const shot = async (name, { whole = true, picture } = {}) => {
       if (pictures && picture !== undefined) {
         const { as = name, scheme = 'light', size = { width: 1280, height: 800 } } = picture;

@@ -78,7 +78,8 @@ await withBrowser(
       `the draft is not kept by the server: ${page.url()}`,
     );
     const numbers = setting('NUMBERS').split(',');
-    const csv = `Customer;Mobile;Plan\r\n${numbers.map((n, i) => `"Ada; ${i}";${n};gold`).join('\r\n')}\r\n"No";12;gold\r\n`;
+    const rows = numbers.map((n, i) => `"Ada; ${i}";${n};gold\r\n`).join('');
+    const csv = `Customer;Mobile;Plan\r\n${rows}"No";12;gold\r\n`;
     // Dropped, not chosen: both ways lead to the same.
     const transfer = await page.evaluateHandle((text) => {
       const t = new window.DataTransfer();

@@ -23,7 +23,8 @@ export const theme = createTheme({
   colors: { dark: slate },
   defaultRadius: 'md',
   fontFamily:
-    "'Inter Variable', system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Ubuntu, Cantarell, 'Helvetica Neue', Arial, sans-serif",
+    "'Inter Variable', system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Ubuntu, Cantarell, " +
+    "'Helvetica Neue', Arial, sans-serif",
   fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
   headings: { fontWeight: '650' },
   cursorType: 'pointer',

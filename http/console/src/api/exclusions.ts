@@ -9,8 +9,8 @@ import type { paths } from './schema';
 export type Exclusion = Schemas['Exclusion'];
 export type ExclusionPage =
   paths['/api/v1/campaigns/{campaign_id}/exclusions']['get']['responses']['200']['content']['application/json'];
-export type ExclusionImport =
-  paths['/api/v1/campaigns/{campaign_id}/exclusions/imports']['post']['responses']['200']['content']['application/json'];
+type Import = paths['/api/v1/campaigns/{campaign_id}/exclusions/imports']['post'];
+export type ExclusionImport = Import['responses']['200']['content']['application/json'];
 
 const exclusions = ['exclusions'] as const;
 
@@ -18,7 +18,8 @@ const exclusions = ['exclusions'] as const;
 export function useExclusions(campaign: string, page: number, number: string) {
   return useQuery<ExclusionPage, Problem>({
     queryKey: [...exclusions, campaign, page, number],
-    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined), // none of another search
+    // None of another search.
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined),
     queryFn: ({ signal }) =>
       data(
         api.GET('/api/v1/campaigns/{campaign_id}/exclusions', {

@@ -270,7 +270,10 @@ function contactsPage(id: string, page: number, filter: ContactFilter, signal: A
   );
 }
 
-/** useContacts gives one page of 50; the page before stays on the screen while the next is fetched, but not while another number is looked for. */
+/**
+ * useContacts gives one page of 50; the page before stays on the screen while the next is fetched, but not while
+ * another number is looked for.
+ */
 export function useContacts(id: string, page: number, filter: ContactFilter): UseQueryResult<ContactsPage, Problem> {
   return useQuery<ContactsPage, Problem>({
     queryKey: [...keys.contacts(id), page, filter.status ?? '', filter.callback ?? '', filter.number ?? ''],

@@ -60,9 +60,9 @@ class Part {
 }
 
 /**
- * fetchReport reads the Attempt Report of a campaign, all its runs, to its end and gives it as a file. The server breaks the
- * connection when it cannot finish, and networks do: the report is gone on with behind its last whole row. One that cannot
- * be is an error, never a shorter file.
+ * fetchReport reads the Attempt Report of a campaign, all its runs, to its end and gives it as a file. The server
+ * breaks the connection when it cannot finish, and networks do: the report is gone on with behind its last whole row.
+ * One that cannot be is an error, never a shorter file.
  */
 export async function fetchReport(
   campaign: string,

@@ -17,7 +17,8 @@ const suppressions = ['suppressions'] as const;
 export function useSuppressions(page: number, number: string) {
   return useQuery<SuppressionPage, Problem>({
     queryKey: [...suppressions, page, number],
-    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined), // none of another search
+    // None of another search.
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined),
     queryFn: ({ signal }) =>
       data(
         api.GET('/api/v1/suppressions', {

@@ -26,7 +26,8 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
     if (action === 'delete') go(home);
   };
   const carryOut = () => {
-    // The page may learn before this answer that the campaign is gone, and take the dialog away: what follows comes all the same.
+    // The page may learn before this answer that the campaign is gone, and take the dialog away: what follows comes all
+    // the same.
     const carriedOut: Promise<unknown> = action === 'delete' ? remove.mutateAsync() : command.mutateAsync(action);
     carriedOut.then(done, () => undefined); // what was refused is shown
   };

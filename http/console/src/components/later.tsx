@@ -1,8 +1,8 @@
 import type { ReactNode, RefObject } from 'react';
 import { startTransition, useEffect, useRef, useState } from 'react';
 
-// What stands below is drawn when the page can be used already: first what comes into view, then the rest, piece by piece,
-// so that a click never waits for a list that nobody looks at.
+// What stands below is drawn when the page can be used already: first what comes into view, then the rest, piece by
+// piece, so that a click never waits for a list that nobody looks at.
 
 /** A page rests so long before what is in view is drawn, and what is not. */
 const calmMs = 500;

@@ -44,7 +44,10 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
   );
 }
 
-/** Rows is a table within its frame; wider than the screen, it is scrolled sideways: a plain one, in which nothing takes the focus, by itself. */
+/**
+ * Rows is a table within its frame; wider than the screen, it is scrolled sideways: a plain one, in which nothing takes
+ * the focus, by itself.
+ */
 export function Rows({
   label,
   heads,
@@ -106,7 +109,10 @@ export function Empty({ title, children, action }: { title: string; children: Re
   );
 }
 
-/** Sought shows only rows that were looked for: none, and the reason, for a search that cannot be applied; none before it was asked. */
+/**
+ * Sought shows only rows that were looked for: none, and the reason, for a search that cannot be applied; none before
+ * it was asked.
+ */
 export function Sought({ search, asked, children }: { search: NumberSearch; asked: string; children: ReactNode }) {
   if (search.reason !== undefined) {
     return (

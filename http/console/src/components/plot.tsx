@@ -31,7 +31,10 @@ interface Props {
 
 const height = 190;
 
-/** Plot draws lines over time, by the clock of a zone. Its figures stand elsewhere as text: what is read out is its title. */
+/**
+ * Plot draws lines over time, by the clock of a zone. Its figures stand elsewhere as text: what is read out is its
+ * title.
+ */
 export function Plot({ title, lines, unit = '', zone, limit }: Props) {
   const scheme = useComputedColorScheme('light');
   const [box, { width }] = useResizeObserver<HTMLDivElement>();

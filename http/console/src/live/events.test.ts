@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { EventParser } from './events';
 
 const stream =
-  'retry: 2000\n\nid: a1\nevent: snapshot\ndata: {"x":1}\n\n: heartbeat\n\nid: a2\nevent: delta\ndata: {"x":\ndata: 2}\n\n';
+  'retry: 2000\n\nid: a1\nevent: snapshot\ndata: {"x":1}\n\n: heartbeat\n\nid: a2\nevent: delta\n' +
+  'data: {"x":\ndata: 2}\n\n';
 
 test('events are read however the stream is cut', () => {
   const whole = new EventParser().push(stream);

@@ -93,7 +93,8 @@ export function questionOf(action: Asked, c: Campaign): Question {
       return q(`Start “${s.name}”?`, 'Dialling begins', [
         `Run ${c.run} calls ${plural(left, 'contact')}; dialling begins at once within the calling window.`,
         c.counters.excluded > 0 && `${plural(c.counters.excluded, 'contact')} excluded: not called.`,
-        `Up to ${plural(s.concurrency, 'conversation')} at the same time, from ${plural(s.number_pool.length, 'number')}, up to ${plural(s.max_attempts, 'attempt')} each.`,
+        `Up to ${plural(s.concurrency, 'conversation')} at the same time, ` +
+          `from ${plural(s.number_pool.length, 'number')}, up to ${plural(s.max_attempts, 'attempt')} each.`,
         `Calling window: ${windowOf(s.window)}. ${
           s.single_day
             ? 'When it ends the campaign completes; contacts still waiting are counted as Window Closed.'

@@ -39,7 +39,8 @@ export function integrations(
     {
       name: 'Trigger',
       about:
-        'Adds one contact and dials it or queues it. A repeat with the same Idempotency-Key is the same request: nobody is dialled twice.',
+        'Adds one contact and dials it or queues it. A repeat with the same Idempotency-Key is the same request: ' +
+        'nobody is dialled twice.',
       curl: curl(`${origin}/api/v1/campaigns/trigger`, [key, 'Idempotency-Key: order-1001'], {
         campaign_id: c.campaign_id,
         mobile: exampleNumber,

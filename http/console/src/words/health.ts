@@ -18,7 +18,8 @@ const words: Record<string, { title: string; sentence: string }> = {
   database: {
     title: 'The database is away',
     sentence:
-      'Calls in progress go on. No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.',
+      'Calls in progress go on. No new call is placed and nothing can be changed until it is back; ' +
+      'dialling then resumes by itself.',
   },
   spool: {
     title: 'The spool takes nothing more',

@@ -3,8 +3,8 @@ import { count } from './figures';
 import { rangeOf } from './settings';
 import { table } from './settings.gen';
 
-// What is wrong with settings, said while they are typed. The server judges again, and knows more; its messages stand at
-// the same fields.
+// What is wrong with settings, said while they are typed. The server judges again, and knows more; its messages stand
+// at the same fields.
 
 export type Draft = Schemas['SettingsRequest'];
 

@@ -33,7 +33,9 @@ export function addressOf(o: Order | undefined): string {
   return o ? (o.descending ? '-' : '') + o.by : '';
 }
 
-/** next is the order after a press on a column: as one looks for it first, then the other way, then as the list comes. */
+/**
+ * next is the order after a press on a column: as one looks for it first, then the other way, then as the list comes.
+ */
 export function next(now: Order | undefined, by: Column): Order | undefined {
   const first = !words.includes(by);
   if (now?.by !== by) return { by, descending: first };

@@ -71,7 +71,9 @@ export function isEmpty(v: unknown): boolean {
   return v === undefined || v === null || v === '' || v === 0 || v === false || (Array.isArray(v) && v.length === 0);
 }
 
-/** counts says whether a setting means something beside the others: a limit of transfers only where there are targets. */
+/**
+ * counts says whether a setting means something beside the others: a limit of transfers only where there are targets.
+ */
 export function counts(f: Setting, all: Readonly<Record<string, unknown>>): boolean {
   if (f.under === undefined) return true;
   const v = all[f.under];

@@ -126,11 +126,14 @@ const trustWorth = 70;
 export function trusted(t: Trust | null | undefined): string {
   if (t === null || t === undefined)
     return 'No run has been compared with its forecast yet; how far this can be trusted is not known.';
-  const by = `±\u00a0${rate(t.duration_error_pct)}\u00a0% of the time and ±\u00a0${rate(t.connected_error_pct)}\u00a0% of the conversations, from ${plural(t.runs, 'earlier run')}`;
+  const by =
+    `±\u00a0${rate(t.duration_error_pct)}\u00a0% of the time and ` +
+    `±\u00a0${rate(t.connected_error_pct)}\u00a0% of the conversations, from ${plural(t.runs, 'earlier run')}`;
   const held = Math.min(t.duration_within_pct, t.connected_within_pct);
   return held >= trustWorth
     ? `${by}.`
-    : `${by}. Only ${rate(held)} of 100 figures lay within their range, which is made for 80: expect more spread than is shown.`;
+    : `${by}. Only ${rate(held)} of 100 figures lay within their range, which is made for 80: ` +
+        'expect more spread than is shown.';
 }
 
 /** kindName names what a dial comes to. */

@@ -60,7 +60,9 @@ export function outline(w: Wave, width: number, height: number): string {
   let path = '';
   up.forEach((p, i) => {
     const x = ((i + 0.5) * step).toFixed(1);
-    path += `M${x} ${(middle - Math.max(0.4, p * middle)).toFixed(1)}V${(middle + Math.max(0.4, (down[i] ?? 0) * middle)).toFixed(1)}`;
+    const top = middle - Math.max(0.4, p * middle);
+    const bottom = middle + Math.max(0.4, (down[i] ?? 0) * middle);
+    path += `M${x} ${top.toFixed(1)}V${bottom.toFixed(1)}`;
   });
   return path;
 }

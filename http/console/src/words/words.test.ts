@@ -274,12 +274,14 @@ test('each fault has its sentence', () => {
     ['the database takes no writes: it is a standby', 'The database takes no writes'],
   ] as const) {
     expect(banner('database', detail)).toContain(
-      'The database is away. Calls in progress go on. No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.',
+      'The database is away. Calls in progress go on. ' +
+        'No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.',
     );
     expect(banner('database', detail)).toContain(said);
   }
   expect(banner('spool', 'the disk of the spool takes no writes')).toContain(
-    'The spool takes nothing more. What calls in progress produce cannot be kept on disk: answered calls wait for the database. The disk of the spool takes no writes',
+    'The spool takes nothing more. What calls in progress produce cannot be kept on disk: ' +
+      'answered calls wait for the database. The disk of the spool takes no writes',
   );
   const ended = ['abandoned', 'connected_no_result', 'trunk_error', 'media_error', 'lost', 'system_error'].map(
     (o) => named(outcome, o).label,

@@ -88,7 +88,10 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
           />
           <Textarea
             label="Endpoints"
-            description="One a line, tried in this order: all wss:// (or ws://) addresses of media streams, or all sip:user@host"
+            description={
+              'One a line, tried in this order: all wss:// (or ws://) addresses of media streams, ' +
+              'or all sip:user@host'
+            }
             placeholder="wss://bot.example.org/calls"
             required
             withAsterisk={false}

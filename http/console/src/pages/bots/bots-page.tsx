@@ -29,7 +29,10 @@ export default function BotsPage() {
   return (
     <ListingPage
       title="Bots"
-      intro="Who talks when a call is answered. A seat is one conversation; no more calls are connected than there are seats."
+      intro={
+        'Who talks when a call is answered. A seat is one conversation; ' +
+        'no more calls are connected than there are seats.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>

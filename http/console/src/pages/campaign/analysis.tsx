@@ -103,7 +103,8 @@ function ChartsCard({
       {series !== undefined && !dialled && (
         <Text size="sm" c="dimmed" p="md">
           {last === '0' || !open
-            ? 'No call of this run is kept. From the first dial on this shows dials per second, how many lines ring and how many conversations go on, and how the answer and abandon rates move.'
+            ? 'No call of this run is kept. From the first dial on this shows dials per second, ' +
+              'how many lines ring and how many conversations go on, and how the answer and abandon rates move.'
             : 'No call was placed in this time. Choose Whole run to see the calls before.'}
         </Text>
       )}
@@ -376,7 +377,9 @@ function FirstAudio({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
           return (
             <li
               key={label}
-              title={`${x.up_to_ms === null ? 'More than 5 s' : `Up to ${x.up_to_ms / 1000} s`}: ${plural(x.count, 'call')}`}
+              title={
+                `${x.up_to_ms === null ? 'More than 5 s' : `Up to ${x.up_to_ms / 1000} s`}: ` + plural(x.count, 'call')
+              }
             >
               <span
                 className={css.column}

@@ -78,7 +78,10 @@ export function AbandonGauge({ campaign: c }: { campaign: Campaign }) {
           key={r.name}
           name={`abandon_${r.name}`}
           label={periods[r.name] ?? r.name}
-          about={`${count(r.abandoned)} abandoned${r.live === undefined ? '' : ` of ${count(r.live)} live answers`}. The line is the cap of ${percent(cap)}.`}
+          about={
+            `${count(r.abandoned)} abandoned${r.live === undefined ? '' : ` of ${count(r.live)} live answers`}. ` +
+            `The line is the cap of ${percent(cap)}.`
+          }
           value={Math.round((r.value ?? 0) * 1e5) / 1e3}
           most={most * 100}
           mark={cap * 100}
@@ -98,7 +101,10 @@ export function AbandonGauge({ campaign: c }: { campaign: Campaign }) {
               c="dimmed"
               mt={4}
               className="figure"
-              title="A bot, a node or a process was lost: what no pacing foresees. It counts in the rate like every abandon."
+              title={
+                'A bot, a node or a process was lost: what no pacing foresees. ' +
+                'It counts in the rate like every abandon.'
+              }
             >
               <span data-figure={`capacity_loss_${r.name}`}>{count(r.lost)}</span> of {count(r.abandoned)} abandoned
               because capacity was lost
@@ -138,7 +144,10 @@ function Credit({ campaign: c }: { campaign: Campaign }) {
       size="xs"
       c="dimmed"
       className="figure"
-      title="A credit is one more call that may be abandoned within the cap. Each line beyond the free workers holds one."
+      title={
+        'A credit is one more call that may be abandoned within the cap. ' +
+        'Each line beyond the free workers holds one.'
+      }
     >
       Credits:{' '}
       <Text span inherit c="var(--mantine-color-text)" fw={600}>

@@ -14,7 +14,10 @@ import css from './contact-row.module.css';
 const trailShown = 3;
 const variablesShown = 2;
 
-/** ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. Fifty are drawn at a time: plain elements. */
+/**
+ * ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. Fifty are drawn at a
+ * time: plain elements.
+ */
 export const ContactRow = memo(function ContactRow({
   contact: c,
   zone,

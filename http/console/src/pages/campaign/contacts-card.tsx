@@ -222,7 +222,10 @@ function Nothing({ id, filtered }: { id: string; filtered: boolean }) {
   );
 }
 
-/** useFollow fetches the table anew when the live figures say that something happened, but not with every event, and only while it is seen. */
+/**
+ * useFollow fetches the table anew when the live figures say that something happened, but not with every event, and
+ * only while it is seen.
+ */
 function useFollow(id: string, seen: boolean) {
   const client = useQueryClient();
   const fetched = useRef<{ at: number; what: string }>(undefined);

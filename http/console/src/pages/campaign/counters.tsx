@@ -95,7 +95,9 @@ function ProgressLine({ campaign: c }: { campaign: Campaign }) {
   );
 }
 
-/** Finished is what the run came to, beside its progress (spec: "For a finished campaign the progress bar also shows"). */
+/**
+ * Finished is what the run came to, beside its progress (spec: "For a finished campaign the progress bar also shows").
+ */
 function Finished({ campaign: c }: { campaign: Campaign }) {
   const t = c.totals;
   if (!t) return null;
@@ -156,7 +158,10 @@ export function RatesCard({ campaign }: { campaign: Campaign }) {
         <Stat
           name="abandon_rate"
           label="Abandon Rate %"
-          about={`Share of answered calls abandoned because no worker was free, of ${k.live_answers ?? 0}. The campaign's cap is ${percent(cap)}.`}
+          about={
+            `Share of answered calls abandoned because no worker was free, of ${k.live_answers ?? 0}. ` +
+            `The campaign's cap is ${percent(cap)}.`
+          }
           tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}
         >
           {share(k.abandon_rate)}

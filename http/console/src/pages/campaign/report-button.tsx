@@ -12,7 +12,10 @@ import { plural, size } from '../../words/figures';
 /** How often the progress is written anew. */
 const writeMs = 100;
 
-/** ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs, which can be cancelled. */
+/**
+ * ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs, which can be
+ * cancelled.
+ */
 export function ReportButton({ campaign: c }: { campaign: Pick<Campaign, 'campaign_id'> }) {
   const [progress, setProgress] = useState<ReportProgress>();
   const running = useRef<AbortController>(undefined);

@@ -108,10 +108,10 @@ export default function CampaignsPage() {
           className={css.statuses}
           data={[
             { value: '', label: `All${found ? ` ${count(found.length)}` : ''}` },
-            ...statuses.map((s) => ({
-              value: s,
-              label: `${campaignStatus[s].label}${found ? ` ${count(found.filter((c) => c.status === s).length)}` : ''}`,
-            })),
+            ...statuses.map((s) => {
+              const many = found ? ` ${count(found.filter((c) => c.status === s).length)}` : '';
+              return { value: s, label: `${campaignStatus[s].label}${many}` };
+            }),
           ]}
         />
       </Group>

@@ -35,7 +35,8 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
       : ([
           [
             'Audio',
-            `${q.codec}, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms${q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`}`,
+            `${q.codec}, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms` +
+              (q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`),
           ],
         ] as [string, React.ReactNode][])),
     ['Session', a.session_id ? <Id key="session" id={a.session_id} what="session ID" /> : none],

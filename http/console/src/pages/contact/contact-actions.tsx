@@ -76,7 +76,10 @@ interface AskProps extends Props {
   children?: (wrong: (field: string) => string | undefined) => ReactNode;
 }
 
-/** Ask says what an action will do, carries it out, and shows why it was refused: a mistake at its field, the rest above. */
+/**
+ * Ask says what an action will do, carries it out, and shows why it was refused: a mistake at its field, the rest
+ * above.
+ */
 function Ask({
   campaign: c,
   contact: k,

@@ -15,12 +15,16 @@ export function Exclude({ campaign, close }: { campaign: string; close: () => vo
   return (
     <NumbersDialog
       title="Exclude from this campaign"
-      intro="From then on no call to them is begun by this campaign. Calls that ring are cancelled; conversations go on to their end."
+      intro={
+        'From then on no call to them is begun by this campaign. Calls that ring are cancelled; ' +
+        'conversations go on to their end.'
+      }
       typed="One number"
       send={useImportExclusions(campaign)}
       reasonLength={500}
       told={(r) =>
-        `${plural(r.rows, 'row')}: ${count(r.rows - r.invalid)} excluded, ${count(r.matched)} of them contacts of this campaign; ${count(r.invalid)} not readable.`
+        `${plural(r.rows, 'row')}: ${count(r.rows - r.invalid)} excluded, ` +
+        `${count(r.matched)} of them contacts of this campaign; ${count(r.invalid)} not readable.`
       }
       close={close}
     >

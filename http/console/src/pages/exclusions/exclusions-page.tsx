@@ -43,7 +43,12 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
   return (
     <ListingPage
       title="Exclusions"
-      intro={`Whom ${campaign === undefined ? 'this campaign' : campaign.settings.name} leaves alone${campaign?.settings.sticky_exclusion === false ? '; adding somebody again lifts the exclusion' : ', also when they are added again'}.`}
+      intro={
+        `Whom ${campaign === undefined ? 'this campaign' : campaign.settings.name} leaves alone` +
+        (campaign?.settings.sticky_exclusion === false
+          ? '; adding somebody again lifts the exclusion.'
+          : ', also when they are added again.')
+      }
       action={
         <Group gap="xs">
           <Button

@@ -28,7 +28,10 @@ export default function KeysPage() {
   return (
     <ListingPage
       title="API keys"
-      intro="With a key an external system places calls, adds contacts and excludes them. A key is shown once, when it is made; only its hash is kept."
+      intro={
+        'With a key an external system places calls, adds contacts and excludes them. ' +
+        'A key is shown once, when it is made; only its hash is kept.'
+      }
       action={button}
       query={query}
     >

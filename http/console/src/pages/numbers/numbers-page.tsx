@@ -28,7 +28,10 @@ export default function NumbersPage() {
   return (
     <ListingPage
       title="Numbers"
-      intro="The caller IDs that calls come from. A campaign dials from those in its pool; caps hold across all campaigns that share a number."
+      intro={
+        'The caller IDs that calls come from. A campaign dials from those in its pool; ' +
+        'caps hold across all campaigns that share a number.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>

@@ -58,7 +58,10 @@ export default function ReviewsPage() {
   return (
     <ListingPage
       title="AMD review"
-      intro="A sample of what the dialler took its callees for. Hear the calls and say who answered: that shows how often it is right, and gives recordings to measure and train on."
+      intro={
+        'A sample of what the dialler took its callees for. Hear the calls and say who answered: ' +
+        'that shows how often it is right, and gives recordings to measure and train on.'
+      }
       action={
         admin ? (
           <Button
@@ -130,7 +133,8 @@ export default function ReviewsPage() {
             <Empty title={narrowed ? 'No call fits' : 'No call to hear yet'}>
               {narrowed
                 ? 'Other filters may find some.'
-                : 'Set “AMD review share” in the dialler configuration of a campaign that records its calls: so many of its verdicts are listed here.'}
+                : 'Set “AMD review share” in the dialler configuration of a campaign that records its calls: ' +
+                  'so many of its verdicts are listed here.'}
             </Empty>
           ) : (
             <Reviewing

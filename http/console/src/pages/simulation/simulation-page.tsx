@@ -290,7 +290,8 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
               </SimpleGrid>
               <Text size="xs" c="dimmed" mt="xs">
                 {first.people.source === 'measured'
-                  ? `Measured on the latest ${plural(first.people.attempts, 'attempt')} of this campaign: ${peopleWords(first.people.kinds)}.`
+                  ? `Measured on the latest ${plural(first.people.attempts, 'attempt')} ` +
+                    `of this campaign: ${peopleWords(first.people.kinds)}.`
                   : 'Usual values: this campaign has not dialled enough to be measured.'}
               </Text>
             </Fieldset>
@@ -384,6 +385,7 @@ const toneOf = {
 function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
   const a = s.as_is;
   const b = s.what_if;
+  const { people } = s;
   const last = (b ?? a).summary.ended;
   return (
     <Card title="Outcome">
@@ -442,9 +444,9 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
       </Table.ScrollContainer>
       <Text size="xs" c="dimmed" px="md" py="sm">
         {ended[last]} {plural(s.contacts, 'contact')} from <When at={s.start_at} zone={zone} />;{' '}
-        {percent(s.people.answer_rate)} of dials are answered after {seconds(s.people.ring_s)}, a conversation takes{' '}
-        {seconds(s.people.talk_s)}
-        {s.people.machine_share > 0 && <>, {percent(s.people.machine_share)} of answers are machines</>}. Median and the
+        {percent(people.answer_rate)} of dials are answered after {seconds(people.ring_s)}, a conversation takes{' '}
+        {seconds(people.talk_s)}
+        {people.machine_share > 0 && <>, {percent(people.machine_share)} of answers are machines</>}. Median and the
         range of eight in ten of {plural(a.forecast.plays, 'play')}, as things stood at{' '}
         <When at={s.as_of} zone={zone} />. <span data-trust>{trusted(s.trust)}</span>
       </Text>

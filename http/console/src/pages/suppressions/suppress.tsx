@@ -15,12 +15,16 @@ export function Suppress({ close }: { close: () => void }) {
   return (
     <NumbersDialog
       title="Leave numbers alone"
-      intro="From then on no call to them is begun, in any campaign or outside. Calls that ring are cancelled; conversations go on to their end."
+      intro={
+        'From then on no call to them is begun, in any campaign or outside. Calls that ring are cancelled; ' +
+        'conversations go on to their end.'
+      }
       typed="Type them"
       send={useImportSuppressions()}
       reasonLength={200}
       told={(r) =>
-        `${plural(r.rows, 'row')}: ${count(r.added)} put on the list, ${count(r.known)} on it already, ${count(r.invalid)} not readable.`
+        `${plural(r.rows, 'row')}: ${count(r.added)} put on the list, ${count(r.known)} on it already, ` +
+        `${count(r.invalid)} not readable.`
       }
       close={close}
     >
@@ -45,7 +49,9 @@ function Typed({ close }: { close: () => void }) {
         onSuccess: ({ added, known }) => {
           notifications.show({
             color: 'green',
-            message: `${plural(added, 'number')} put on the list${known > 0 ? `, ${count(known)} were on it already` : ''}.`,
+            message:
+              `${plural(added, 'number')} put on the list` +
+              (known > 0 ? `, ${count(known)} were on it already.` : '.'),
           });
           close();
         },

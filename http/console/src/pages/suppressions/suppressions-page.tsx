@@ -28,7 +28,10 @@ export default function SuppressionsPage() {
   return (
     <ListingPage
       title="Suppression list"
-      intro="Numbers that this installation never calls, in any campaign or outside: who asked not to be called, who pressed the opt-out digit, and whom you put here."
+      intro={
+        'Numbers that this installation never calls, in any campaign or outside: ' +
+        'who asked not to be called, who pressed the opt-out digit, and whom you put here.'
+      }
       action={
         <Button leftSection={<PlusIcon />} onClick={open}>
           Leave numbers alone
@@ -58,7 +61,8 @@ export default function SuppressionsPage() {
               <Empty title={complete ? `${settled} is not on the list` : 'The list is empty'}>
                 {complete
                   ? 'It may be called.'
-                  : 'Bots put numbers here with do_not_call in a result. Import the list of numbers that you must not call before the first campaign.'}
+                  : 'Bots put numbers here with do_not_call in a result. ' +
+                    'Import the list of numbers that you must not call before the first campaign.'}
               </Empty>
             ) : (
               <Rows

@@ -135,7 +135,9 @@ export function requestOf(d: Draft): TrunkRequest {
   };
 }
 
-/** headersOf reads one header a line. A line without a colon is a header without a value: the API says what it lacks. */
+/**
+ * headersOf reads one header a line. A line without a colon is a header without a value: the API says what it lacks.
+ */
 export function headersOf(text: string): { name: string; value: string }[] {
   return text
     .split('\n')

@@ -29,7 +29,10 @@ export default function TrunksPage() {
   return (
     <ListingPage
       title="Trunks"
-      intro="The carrier connections that calls go over. Health is asked every few seconds by OPTIONS; a change holds from the next call on."
+      intro={
+        'The carrier connections that calls go over. Health is asked every few seconds by OPTIONS; ' +
+        'a change holds from the next call on.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>

@@ -28,7 +28,10 @@ export default function UsersPage() {
   return (
     <ListingPage
       title="Users"
-      intro="Who may log in, and what each may do. Users are deactivated, not deleted: what somebody did stays theirs. One administrator always remains."
+      intro={
+        'Who may log in, and what each may do. Users are deactivated, not deleted: what somebody did stays theirs. ' +
+        'One administrator always remains.'
+      }
       action={
         <Button leftSection={<PlusIcon />} onClick={open}>
           Add a user
@@ -148,7 +151,8 @@ function Unlock({ of: u, close }: { of: User; close: () => void }) {
     <Confirm
       title={`Unlock ${u.email}?`}
       lines={[
-        'Too many log-ins failed, one after the other. For 15 minutes log-ins from browsers that are new to the account wait their turn.',
+        'Too many log-ins failed, one after the other. ' +
+          'For 15 minutes log-ins from browsers that are new to the account wait their turn.',
         'Was it not them who tried? Give them a new password instead.',
       ]}
       confirm="Unlock"

@@ -178,7 +178,8 @@ function Log({ hook, state, admin }: { hook: Webhook; state: Delivery['state'] |
     return (
       <Empty title="Nothing was sent">
         {state === undefined
-          ? 'What happens from now on is sent, and shown here: delivered messages for 3 days, others for 14. Send a test to see whether your server takes it.'
+          ? 'What happens from now on is sent, and shown here: delivered messages for 3 days, others for 14. ' +
+            'Send a test to see whether your server takes it.'
           : 'No message is in this state.'}
       </Empty>
     );

@@ -21,7 +21,10 @@ export default function WebhooksPage() {
   return (
     <ListingPage
       title="Webhooks"
-      intro="Other systems are told what happens by signed POSTs (Standard Webhooks), with tries over days. Each endpoint has a log, from which messages can be sent again."
+      intro={
+        'Other systems are told what happens by signed POSTs (Standard Webhooks), with tries over days. ' +
+        'Each endpoint has a log, from which messages can be sent again.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>
