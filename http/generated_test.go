@@ -110,14 +110,15 @@ func TestTheConsoleSaysOfAFigureWhatTheTableSays(t *testing.T) {
 			continue
 		}
 		// An addition, such as the number it is based on, may follow the sentence.
-		stat := regexp.MustCompile(` label="` + regexp.QuoteMeta(f.Label) + `" about=("|\{` + "`" + `)` +
+		stat := regexp.MustCompile(`\slabel="` + regexp.QuoteMeta(f.Label) + `"\s+about=("|\{\s*` + "`" + `)` +
 			regexp.QuoteMeta(strings.TrimSuffix(f.Means, ".")) + `[.,]`)
 		if !stat.MatchString(pages.String()) {
 			t.Errorf("the console does not show %s of %s as %q, with %q", f.Name, f.Of, f.Label, f.Means)
 		}
 		said++
 	}
-	if stats := strings.Count(pages.String(), "<Stat "); stats != said+1 { // Last Dial is a time
+	// Last Dial is a time.
+	if stats := len(regexp.MustCompile(`<Stat\s`).FindAllString(pages.String(), -1)); stats != said+1 {
 		t.Errorf("the console explains %d figures, the table %d", stats-1, said)
 	}
 }

@@ -5,6 +5,7 @@ CONSOLE_INDEX := $(CONSOLE)/dist/site/index.html
 # What npm writes last when it has installed everything.
 CONSOLE_LIBRARIES := $(CONSOLE)/node_modules/.package-lock.json
 SCHEMA := ../../deps/node node_modules/openapi-typescript/bin/cli.js ../openapi.yaml --default-non-nullable=false --output src/api/schema.ts
+PRETTIER := ../../deps/node node_modules/prettier/bin/prettier.cjs --log-level warn
 
 console: $(CONSOLE_INDEX) #: Build the console into http/console/dist, when its sources are newer.
 
@@ -20,9 +21,13 @@ console-schema: $(CONSOLE_LIBRARIES)
 	@cd $(CONSOLE); $(SCHEMA) --check >&2 || \
 		{ echo "$(CONSOLE)/src/api/schema.ts is not what http/openapi.yaml says: make docs writes it anew" >&2; exit 1; }
 
-console-check: $(CONSOLE_LIBRARIES) console-schema #: Check the console: types, linters, the tests of its logic.
+console-check: $(CONSOLE_LIBRARIES) console-schema #: Check the console: format, types, linters, the tests of its logic.
+	@cd $(CONSOLE); $(PRETTIER) --check . >&2 || { echo "make console-format mends it" >&2; exit 1; }
 	@cd $(CONSOLE); set -ex; for tool in 'typescript/bin/tsc --noEmit' 'eslint/bin/eslint.js .' 'vitest/vitest.mjs run'; do \
 		../../deps/node node_modules/$$tool; done
+
+console-format: $(CONSOLE_LIBRARIES) #: Format the console with prettier.
+	@cd $(CONSOLE); $(PRETTIER) --write .
 
 console-picture: build #: Take the pictures of README.md and docs/console.md (docs/console*.png) in a model world.
 	@deps/node $(CONSOLE)/e2e/shots.mjs $(BIN) docs --pictures

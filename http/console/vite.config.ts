@@ -35,13 +35,15 @@ export default defineConfig({
     assetsInlineLimit: 0,
     rolldownOptions: {
       output: {
-        // What changes seldom keeps its name, and stays in browsers' caches, when a page changes. Of the library of components
-        // the frame has its own part; what only some pages use comes with them, and what draws charts with the first chart.
+        // What changes seldom keeps its name, and stays in browsers' caches, when a page changes. Of the library of
+        // components the frame has its own part; what only some pages use comes with them, and what draws charts with
+        // the first chart.
         codeSplitting: {
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
             { name: 'libraries', test: /node_modules\//, tags: ['$initial'] },
-            // What many pages share is one file: a browser opens six connections, and asks for one file on each at a time.
+            // What many pages share is one file: a browser opens six connections, and asks for one file on each at a
+            // time.
             { name: 'shared', minShareCount: 4 },
           ],
         },

@@ -44,13 +44,19 @@ async function keys(page, dialog) {
   await dialog.waitFor({ state: 'detached' });
 
   const row = page.getByRole('row', { name: /Front office/ });
-  must((await row.innerText()).includes(key.slice(0, 7)) && !(await page.content()).includes(key), 'the key is not masked');
+  must(
+    (await row.innerText()).includes(key.slice(0, 7)) && !(await page.content()).includes(key),
+    'the key is not masked',
+  );
   await row.getByText('Expired').waitFor();
   must((await withKey(key)).status === 401, 'an expired key is accepted');
 
   // Without an end it works, until it is deactivated.
   await row.getByRole('button', { name: 'Change Front office' }).click();
-  must((await dialog.getByLabel('Expires').inputValue()) === '2000-01-01T10:00', 'the form does not show the expiry by the clock of who looks');
+  must(
+    (await dialog.getByLabel('Expires').inputValue()) === '2000-01-01T10:00',
+    'the form does not show the expiry by the clock of who looks',
+  );
   await dialog.getByLabel('Expires').fill('');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await row.getByText('Active', { exact: true }).waitFor();
@@ -121,7 +127,10 @@ await withBrowser(
     await page.getByText('the role Viewer').waitFor();
     await accessible(page, 'a page that the role does not include');
     const offered = await titles(page);
-    must(!offered.some((t) => ['API keys', 'Users', 'Trunks', 'Webhooks'].includes(t.trim())), `a viewer is offered ${offered.join(', ')}`);
+    must(
+      !offered.some((t) => ['API keys', 'Users', 'Trunks', 'Webhooks'].includes(t.trim())),
+      `a viewer is offered ${offered.join(', ')}`,
+    );
     await page.getByRole('button', { name: /^User menu/ }).click();
     await page.getByRole('menuitem', { name: 'Change password…' }).click();
     await dialog.getByLabel('The password that you have').fill('not that one');

@@ -27,7 +27,11 @@ async function trunks(page, dialog) {
   await accessible(page, 'the form of a test call');
   await dialog.getByRole('button', { name: 'Call', exact: true }).click();
   await dialog.getByText('INVITE').first().waitFor();
-  await dialog.getByRole('status').getByText(/Completed|Connected, no result|Hang/).first().waitFor();
+  await dialog
+    .getByRole('status')
+    .getByText(/Completed|Connected, no result|Hang/)
+    .first()
+    .waitFor();
   await dialog.getByRole('status').getByText(`over ${trunk}`).waitFor();
   await accessible(page, 'a test call and its SIP messages');
   await dialog.getByRole('button', { name: 'Close' }).last().click();
@@ -77,7 +81,10 @@ async function numbers(page, dialog) {
 
 async function bots(page, dialog) {
   await page.getByRole('link', { name: 'Bots' }).click();
-  await page.getByRole('row', { name: setting('BOT') }).getByText('Up', { exact: true }).waitFor();
+  await page
+    .getByRole('row', { name: setting('BOT') })
+    .getByText('Up', { exact: true })
+    .waitFor();
   await accessible(page, 'the page of bots');
   await page.getByRole('button', { name: 'New bot' }).click();
   await dialog.getByLabel('Identifier').fill('second');

@@ -20,7 +20,11 @@ async function suppressions(page, dialog) {
   // From a file; a row that cannot be read is named with its line.
   await page.getByRole('button', { name: 'Leave numbers alone' }).click();
   await dialog.getByRole('tab', { name: 'From a file' }).click();
-  await page.locator('input[type="file"]').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(`phone_number\n${number}\n12\n${setting('OTHER')}\n`) });
+  await page.locator('input[type="file"]').setInputFiles({
+    name: 'list.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(`phone_number\n${number}\n12\n${setting('OTHER')}\n`),
+  });
   await dialog.getByRole('button', { name: 'Import' }).click();
   await dialog.getByText('3 rows: 1 put on the list, 1 on it already, 1 not readable.').waitFor();
   await dialog.getByText('Line 3').waitFor();
@@ -55,7 +59,11 @@ async function exclusions(page, dialog) {
   await page.getByRole('row', { name: number }).getByText('asked on the phone').waitFor();
   await page.getByRole('button', { name: 'Exclude' }).click();
   await dialog.getByRole('tab', { name: 'From a file' }).click();
-  await page.locator('input[type="file"]').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(`phone_number\n12\n${setting('OTHER')}\n`) });
+  await page.locator('input[type="file"]').setInputFiles({
+    name: 'list.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(`phone_number\n12\n${setting('OTHER')}\n`),
+  });
   await dialog.getByRole('button', { name: 'Import' }).click();
   await dialog.getByText('2 rows: 1 excluded, 0 of them contacts of this campaign; 1 not readable.').waitFor();
   await dialog.getByRole('button', { name: 'Done' }).click();
@@ -87,7 +95,10 @@ async function webhooks(page, dialog) {
   await row.getByText('HTTP 200, 1 try').waitFor();
   await accessible(page, 'the log of a webhook');
   await row.getByRole('button', { name: 'Send webhook.ping again' }).click();
-  await eventually('it is delivered again', async () => (await (await fetch(`${setting('HOOK')}/taken`)).text()) === '2');
+  await eventually(
+    'it is delivered again',
+    async () => (await (await fetch(`${setting('HOOK')}/taken`)).text()) === '2',
+  );
   await page.getByRole('button', { name: 'New secret…' }).click();
   await dialog.getByRole('button', { name: 'Make a new secret' }).click();
   must((await dialog.locator('[data-secret]').innerText()) !== secret, 'the secret is the same');
@@ -110,7 +121,8 @@ await withBrowser(
 
     // The audit has it all.
     await page.getByRole('link', { name: 'Audit' }).click();
-    for (const action of ['suppress', 'lift_suppression', 'create_webhook', 'rotate_webhook_secret', 'delete_webhook']) await page.locator(`[data-action="${action}"]`).first().waitFor();
+    for (const action of ['suppress', 'lift_suppression', 'create_webhook', 'rotate_webhook_secret', 'delete_webhook'])
+      await page.locator(`[data-action="${action}"]`).first().waitFor();
     await accessible(page, 'the audit');
 
     // The wall shows what dials, and follows it.

@@ -20,7 +20,14 @@ await withBrowser(
 
     await make('down');
     await banner.waitFor();
-    for (const part of ['The database is away', 'Calls in progress go on', 'No new call is placed', 'Since ', 'cannot be reached']) await banner.getByText(part).first().waitFor();
+    for (const part of [
+      'The database is away',
+      'Calls in progress go on',
+      'No new call is placed',
+      'Since ',
+      'cannot be reached',
+    ])
+      await banner.getByText(part).first().waitFor();
     must((await page.locator('[role="status"]', { has: banner }).count()) > 0, 'a screen reader is not told');
     await accessible(page, 'the list with the banner');
 

@@ -34,7 +34,17 @@ export function setting(name) {
  * withBrowser runs a test in a browser with a profile of its own and closes it whatever happens. `expected` says which
  * console errors a test provokes on purpose.
  */
-export async function withBrowser(test, { colorScheme = 'light', expected = () => false, timezoneId = 'Europe/Berlin', viewport = { width: 1440, height: 1000 }, deviceScaleFactor = 1, reducedMotion = 'reduce' } = {}) {
+export async function withBrowser(
+  test,
+  {
+    colorScheme = 'light',
+    expected = () => false,
+    timezoneId = 'Europe/Berlin',
+    viewport = { width: 1440, height: 1000 },
+    deviceScaleFactor = 1,
+    reducedMotion = 'reduce',
+  } = {},
+) {
   const profile = mkdtempSync(join(tmpdir(), 'dialler-browser-'));
   const faults = [];
   const origin = new URL(setting('DIALLER_URL')).origin;
@@ -59,7 +69,8 @@ export async function withBrowser(test, { colorScheme = 'light', expected = () =
         // Whoever is not logged in is asked for, and what works is asked for while somebody logs out: the browser calls
         // every 401 an error.
         const asked = m.text().includes('401') && /\/api\/v1\/(session|health)$/.test(m.location().url);
-        if (m.type() === 'error' && !asked && !expected(m.text(), m.location().url)) faults.push(`console: ${m.text()} (${m.location().url})`);
+        if (m.type() === 'error' && !asked && !expected(m.text(), m.location().url))
+          faults.push(`console: ${m.text()} (${m.location().url})`);
       });
       page.on('pageerror', (e) => faults.push(`exception: ${e.stack ?? e}`));
     };
@@ -67,17 +78,31 @@ export async function withBrowser(test, { colorScheme = 'light', expected = () =
     context.pages().forEach(watch);
     context.on('request', (r) => {
       const url = new URL(r.url());
-      if (!['data:', 'blob:', 'about:'].includes(url.protocol) && url.origin !== origin) faults.push(`a request to another host: ${r.url()}`);
+      if (!['data:', 'blob:', 'about:'].includes(url.protocol) && url.origin !== origin)
+        faults.push(`a request to another host: ${r.url()}`);
     });
     const page = context.pages()[0] ?? (await context.newPage());
     try {
       await test(page, context);
     } catch (e) {
       const shot = process.env['SCREENSHOTS'];
-      if (shot) await Promise.all(context.pages().map((p, i) => p.screenshot({ path: join(shot, `failed-${i}.png`), fullPage: true }).catch(() => undefined)));
+      if (shot)
+        await Promise.all(
+          context
+            .pages()
+            .map((p, i) =>
+              p.screenshot({ path: join(shot, `failed-${i}.png`), fullPage: true }).catch(() => undefined),
+            ),
+        );
       const open = context.pages().at(-1) ?? page; // the first one may have been closed
-      const seen = await open.locator('body').innerText({ timeout: 2000 }).catch(() => '(nothing)');
-      throw new Error(`${e.stack ?? e}\n--- the page shows:\n${seen.replace(/\s*\n\s*/g, ' | ').slice(0, 3000)}\n--- faults:\n${faults.join('\n') || 'none'}`);
+      const seen = await open
+        .locator('body')
+        .innerText({ timeout: 2000 })
+        .catch(() => '(nothing)');
+      throw new Error(
+        `${e.stack ?? e}\n--- the page shows:\n${seen.replace(/\s*\n\s*/g, ' | ').slice(0, 3000)}\n` +
+          `--- faults:\n${faults.join('\n') || 'none'}`,
+      );
     }
     if (faults.length > 0) throw new Error(`the pages misbehave:\n${faults.join('\n')}`);
   } finally {
@@ -106,9 +131,18 @@ export async function eventually(what, ok, within = patience) {
  * lies outside the page's landmarks.
  */
 export async function accessible(page, what, { menu = false } = {}) {
-  const axe = new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']);
+  const axe = new AxeBuilder({ page }).withTags([
+    'wcag2a',
+    'wcag2aa',
+    'wcag21a',
+    'wcag21aa',
+    'wcag22aa',
+    'best-practice',
+  ]);
   const found = await (menu ? axe.disableRules(['region']) : axe).analyze();
-  const lines = found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${v.help}\n    ${n.html}\n    ${n.failureSummary?.replaceAll('\n', '\n    ')}`));
+  const lines = found.violations.flatMap((v) =>
+    v.nodes.map((n) => `${v.id}: ${v.help}\n    ${n.html}\n    ${n.failureSummary?.replaceAll('\n', '\n    ')}`),
+  );
   must(lines.length === 0, `${what} is not accessible:\n${lines.join('\n')}`);
 }
 
@@ -120,7 +154,9 @@ export async function fits(page, what, within = patience) {
   const over = () =>
     page.evaluate(() => {
       const width = document.documentElement.scrollWidth - window.innerWidth;
-      const wide = [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > window.innerWidth + 0.5);
+      const wide = [...document.body.querySelectorAll('*')].filter(
+        (e) => e.getBoundingClientRect().right > window.innerWidth + 0.5,
+      );
       const tell = (e) => `${e.tagName.toLowerCase()}.${[...e.classList].join('.')}`;
       return { width, who: wide.slice(-3).map(tell).join(', ') };
     });
@@ -130,13 +166,21 @@ export async function fits(page, what, within = patience) {
   });
 }
 
-/** firstLoad gives what a page has loaded since it was opened, but for the API's answers, in bytes as gzip sends them. */
+/**
+ * firstLoad gives what a page has loaded since it was opened, but for the API's answers, in bytes as gzip sends them.
+ */
 export async function firstLoad(page) {
-  const names = await page.evaluate(() => ['navigation', 'resource'].flatMap((kind) => window.performance.getEntriesByType(kind)).map((e) => e.name));
-  const files = [...new Set(names)].filter((name) => name.startsWith('http') && !new URL(name).pathname.startsWith('/api/'));
+  const names = await page.evaluate(() =>
+    ['navigation', 'resource'].flatMap((kind) => window.performance.getEntriesByType(kind)).map((e) => e.name),
+  );
+  const files = [...new Set(names)].filter(
+    (name) => name.startsWith('http') && !new URL(name).pathname.startsWith('/api/'),
+  );
   const sizes = await Promise.all(
     files.map(async (file) => {
-      const answer = await new Promise((resolve, reject) => get(file, { headers: { 'Accept-Encoding': 'gzip' } }, resolve).on('error', reject));
+      const answer = await new Promise((resolve, reject) =>
+        get(file, { headers: { 'Accept-Encoding': 'gzip' } }, resolve).on('error', reject),
+      );
       must(answer.statusCode === 200, `${file} is answered ${answer.statusCode}`);
       let bytes = 0;
       for await (const part of answer) bytes += part.length;

@@ -1,5 +1,6 @@
 // What the page of a campaign at work tells of how it works: what binds, how much of everything is taken, the room that
-// the abandon cap leaves, how calls end, how the numbers fare, how soon callees hear the bot, and the run over its time.
+// the abandon cap leaves, how calls end, how the numbers fare, how soon callees hear the bot, and the run over its
+// time.
 import { accessible, eventually, fits, figure, logIn, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
@@ -12,7 +13,8 @@ const drawn = (page, plot) =>
   page.locator(`[data-plot="${plot}"] canvas`).evaluate((c) => {
     const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);
     const colours = new Set();
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200) colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+    for (let i = 0; i < data.length; i += 4)
+      if (data[i + 3] > 200) colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
     return colours.size;
   });
 
@@ -29,24 +31,33 @@ await withBrowser(async (page) => {
   // What binds, with its figures, and the same on the bar.
   const all = `${setting('CHANNELS')} of ${setting('CHANNELS')}`;
   await page.locator('[data-constraint="trunk_channels"]').waitFor();
-  await eventually('the reason has its figures', async () => (await text(page.locator('[data-constraint]'))).includes(`${all} are in use.`));
+  await eventually('the reason has its figures', async () =>
+    (await text(page.locator('[data-constraint]'))).includes(`${all} are in use.`),
+  );
   const meter = (name) => page.locator(`[data-meter="${name}"]`);
   await eventually('the bar marks what binds', async () => {
     const t = await text(meter('trunk_channels'));
     return t.includes('binding') && t.includes(all);
   });
-  await eventually('a screen reader is told', async () => (await page.getByRole('meter', { name: 'Channels' }).getAttribute('aria-valuetext')).includes('binding'));
+  await eventually('a screen reader is told', async () =>
+    (await page.getByRole('meter', { name: 'Channels' }).getAttribute('aria-valuetext')).includes('binding'),
+  );
   must(/[0-5] of 5$/.test(await text(meter('seats'))), `seats: ${await text(meter('seats'))}`);
-  await eventually('the calls a second are counted', async () => /(0\.[1-9]|[1-9]\d*\.\d) of \d/.test(await text(meter('trunk_cps'))));
+  await eventually('the calls a second are counted', async () =>
+    /(0\.[1-9]|[1-9]\d*\.\d) of \d/.test(await text(meter('trunk_cps'))),
+  );
   must((await text(meter('numbers'))).endsWith('0 of 1'), `numbers: ${await text(meter('numbers'))}`);
 
   // The room that the abandon cap leaves.
   must((await text(meter('abandon_run'))).includes('of 3 %'), `gauge: ${await text(meter('abandon_run'))}`);
   for (const period of ['abandon_day', 'abandon_30_day']) await meter(period).waitFor();
-  await eventually('the credits are shown', async () => (await figure(page, 'credit_free')) !== null && (await figure(page, 'credit_held')) !== null);
+  await eventually(
+    'the credits are shown',
+    async () => (await figure(page, 'credit_free')) !== null && (await figure(page, 'credit_held')) !== null,
+  );
 
-  // How calls end, by the carrier's code and our outcome. What nobody sees is not asked for again, and the first calls of
-  // the run may all have been of one kind.
+  // How calls end, by the carrier's code and our outcome. What nobody sees is not asked for again, and the first calls
+  // of the run may all have been of one kind.
   await page.getByText('How calls ended', { exact: true }).scrollIntoViewIfNeeded();
   const row = (code) => page.locator(`[data-cause="${code}"]`);
   await row('486 busy').getByText('Busy Here').waitFor();
@@ -54,8 +65,17 @@ await withBrowser(async (page) => {
   must(/ [1-9]\d* \d+\.\d %$/.test(await text(row('486 busy'))), `a cause shows ${await text(row('486 busy'))}`);
   const number = page.locator(`[data-number="${setting('FROM')}"]`);
   must(/Active [1-9]\d* [1-9]\d*\.\d %$/.test(await text(number)), `a number shows ${await text(number)}`);
-  must(/^\d+ ms$|^[\d.]+ s$/.test(await text(page.locator('[data-figure="heard_half"]'))), 'how soon callees hear the bot is not shown');
-  must((await page.getByRole('list', { name: /^Calls by the time/ }).getByRole('listitem').count()) === 13, 'the histogram is not whole');
+  must(
+    /^\d+ ms$|^[\d.]+ s$/.test(await text(page.locator('[data-figure="heard_half"]'))),
+    'how soon callees hear the bot is not shown',
+  );
+  must(
+    (await page
+      .getByRole('list', { name: /^Calls by the time/ })
+      .getByRole('listitem')
+      .count()) === 13,
+    'the histogram is not whole',
+  );
 
   // The run over its time, and going on by itself. What nobody sees is not drawn anew.
   await page.locator('[data-plot="dials"]').scrollIntoViewIfNeeded();
@@ -82,15 +102,23 @@ await withBrowser(async (page) => {
     await page.setViewportSize({ width, height: 900 });
     for (const scheme of ['light', 'dark']) {
       await page.evaluate((s) => document.documentElement.setAttribute('data-mantine-color-scheme', s), scheme);
-      if ((width === 390) === (scheme === 'dark')) await accessible(page, `the campaign page with its charts, ${width} px, ${scheme}`);
+      if ((width === 390) === (scheme === 'dark'))
+        await accessible(page, `the campaign page with its charts, ${width} px, ${scheme}`);
       await fits(page, `the campaign page with its charts, ${width} px, ${scheme},`);
-      if (process.env['SCREENSHOTS']) await page.screenshot({ path: `${process.env['SCREENSHOTS']}/charts-${width}-${scheme}.png`, fullPage: true });
+      if (process.env['SCREENSHOTS'])
+        await page.screenshot({ path: `${process.env['SCREENSHOTS']}/charts-${width}-${scheme}.png`, fullPage: true });
     }
   }
 
   // A run before.
   await page.getByRole('combobox', { name: 'Run' }).selectOption('1');
-  await page.getByText(`${setting('BEFORE')} calls`, { exact: true }).first().waitFor();
-  must((await page.getByRole('radiogroup', { name: 'Time shown' }).count()) === 0, 'a run that is over has a last hour');
+  await page
+    .getByText(`${setting('BEFORE')} calls`, { exact: true })
+    .first()
+    .waitFor();
+  must(
+    (await page.getByRole('radiogroup', { name: 'Time shown' }).count()) === 0,
+    'a run that is over has a last hour',
+  );
   await page.locator('[data-plot="dials"] canvas').waitFor();
 });

@@ -24,7 +24,10 @@ await withBrowser(
     await drawer.getByRole('button', { name: 'Call back at…' }).click();
     const callBack = question(`Call ${waiting} back?`);
     const when = callBack.getByLabel('When, by your clock (Europe/Berlin)');
-    must(/In UTC, the campaign’s zone: /.test(await callBack.innerText()), `the other clock is not named: ${await callBack.innerText()}`);
+    must(
+      /In UTC, the campaign’s zone: /.test(await callBack.innerText()),
+      `the other clock is not named: ${await callBack.innerText()}`,
+    );
     await callBack.getByText('somebody resumes it').waitFor();
     await accessible(page, 'the question when to call back');
     await when.fill('2020-01-01T10:00');
@@ -37,9 +40,17 @@ await withBrowser(
     await callBack.getByRole('button', { name: 'Promise the call' }).click();
     await callBack.waitFor({ state: 'detached' });
     await drawer.getByText('Callback pending').waitFor();
-    const seen = await (await page.request.get(`${base}/api/v1/campaigns/${id}/contacts?number=${encodeURIComponent(waiting)}`)).json();
+    const seen = await (
+      await page.request.get(`${base}/api/v1/campaigns/${id}/contacts?number=${encodeURIComponent(waiting)}`)
+    ).json();
     const at = new Date(seen.contacts[0].callback.at);
-    const berlin = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'short' }).format(at).replace(' ', 'T');
+    const berlin = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: 'Europe/Berlin',
+      dateStyle: 'short',
+      timeStyle: 'short',
+    })
+      .format(at)
+      .replace(' ', 'T');
     must(berlin === wanted, `it is promised for ${berlin} by the clock of who looks, not ${wanted}`);
 
     // Retried: its callback comes now.
@@ -59,7 +70,10 @@ await withBrowser(
     await exclude.waitFor({ state: 'detached' });
     await explained('excluded');
     await drawer.getByText('moved away').waitFor();
-    must((await drawer.getByRole('group', { name: 'What to do with this contact' }).count()) === 0, 'an excluded contact can be called');
+    must(
+      (await drawer.getByRole('group', { name: 'What to do with this contact' }).count()) === 0,
+      'an excluded contact can be called',
+    );
     await accessible(page, 'an excluded contact');
     await page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
@@ -77,7 +91,12 @@ await withBrowser(
     await reopen.getByRole('button', { name: 'Retry now' }).click();
     await reopen.getByText('this one is completed').waitFor();
     await reopen.getByRole('button', { name: 'Close' }).last().click();
-    await eventually('only Exclude is left', async () => (await drawer.getByRole('button', { name: 'Retry now' }).count()) === 0 && (await drawer.getByRole('button', { name: 'Exclude…' }).count()) === 1);
+    await eventually(
+      'only Exclude is left',
+      async () =>
+        (await drawer.getByRole('button', { name: 'Retry now' }).count()) === 0 &&
+        (await drawer.getByRole('button', { name: 'Exclude…' }).count()) === 1,
+    );
     await page.keyboard.press('Escape');
     await drawer.waitFor({ state: 'detached' });
 

@@ -13,15 +13,25 @@ const openings = 5;
 /** The pages, what stands on them once they show something, and a button of theirs with what it opens. */
 const pages = [
   { page: 'campaigns', path: () => '/campaigns', shows: '[data-campaign]', button: 'button[aria-haspopup="menu"]' },
-  { page: 'live wall', path: () => '/wall', shows: '[data-campaign] [data-figure="dials_per_s"]', button: 'button[aria-haspopup="menu"]' },
-  { page: 'campaign', path: (id) => `/campaigns/${id}`, shows: '[data-figure="progress"]', button: 'button[aria-label="More actions"]' },
+  {
+    page: 'live wall',
+    path: () => '/wall',
+    shows: '[data-campaign] [data-figure="dials_per_s"]',
+    button: 'button[aria-haspopup="menu"]',
+  },
+  {
+    page: 'campaign',
+    path: (id) => `/campaigns/${id}`,
+    shows: '[data-figure="progress"]',
+    button: 'button[aria-label="More actions"]',
+  },
 ];
 
 /* global MutationObserver, PerformanceObserver */
 
 /**
- * watch presses a button of the page as soon as its content stands, and notes when, when the menu was there that the button
- * opens, and when the main thread was busy for long.
+ * watch presses a button of the page as soon as its content stands, and notes when, when the menu was there that the
+ * button opens, and when the main thread was busy for long.
  */
 function watch([shows, button]) {
   const cost = (globalThis.__cost = { shown: 0, answered: 0, busy: [] });
@@ -37,7 +47,9 @@ function watch([shows, button]) {
     setTimeout(() => press.click()); // as a click of the mouse: in a task of its own
   };
   new MutationObserver(look).observe(document, { childList: true, subtree: true });
-  new PerformanceObserver((list) => list.getEntries().forEach((e) => cost.busy.push([e.startTime, e.startTime + e.duration]))).observe({ type: 'longtask', buffered: true });
+  new PerformanceObserver((list) =>
+    list.getEntries().forEach((e) => cost.busy.push([e.startTime, e.startTime + e.duration])),
+  ).observe({ type: 'longtask', buffered: true });
 }
 
 /** spent is the processor time of the browser's processes, s. */
@@ -58,7 +70,9 @@ async function open(page, context, { page: name, path, shows, button }, loggedIn
   await cdp.send('Page.enable');
   await cdp.send('Network.clearBrowserCache');
   await page.goto('about:blank');
-  const { identifier } = await cdp.send('Page.addScriptToEvaluateOnNewDocument', { source: `(${watch})(${JSON.stringify([shows, button])})` });
+  const { identifier } = await cdp.send('Page.addScriptToEvaluateOnNewDocument', {
+    source: `(${watch})(${JSON.stringify([shows, button])})`,
+  });
   await page.goto(`${base}/dashboard${path(id)}`);
   await eventually(`${name} answers`, () => page.evaluate(() => globalThis.__cost?.answered > 0));
   await page.waitForTimeout(4000); // what is drawn later has been drawn
@@ -91,9 +105,16 @@ for (const at of pages) {
     const times = [];
     for (let i = 0; i < openings; i++) times.push(await open(page, context, at, i > 0));
     const middle = (of) => Math.round(times.map((t) => t[of]).sort((a, b) => a - b)[Math.floor(openings / 2)]);
-    const opening = { shown_ms: middle('shown'), answered_ms: middle('answered'), interactive_ms: middle('interactive'), later_ms: middle('later') };
+    const opening = {
+      shown_ms: middle('shown'),
+      answered_ms: middle('answered'),
+      interactive_ms: middle('interactive'),
+      later_ms: middle('later'),
+    };
     figures.push({ page: at.page, opening, ...(windowMs > 0 ? await busyFor(page, context) : {}) });
-    process.stderr.write(`${at.page}: interactive after ${times.map((t) => Math.round(t.interactive)).join(', ')} ms\n`);
+    process.stderr.write(
+      `${at.page}: interactive after ${times.map((t) => Math.round(t.interactive)).join(', ')} ms\n`,
+    );
   });
 }
 process.stdout.write(JSON.stringify(figures));

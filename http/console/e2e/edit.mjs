@@ -9,8 +9,20 @@ const other = setting('OTHER');
 
 /** theOther does something as the second operator. */
 async function theOther(method, path, body, type = 'application/json') {
-  theOther.token ??= (await (await fetch(`${base}/api/v1/auth/token`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ email: other, password: setting('PASSWORD') }) })).json()).token;
-  const answer = await fetch(`${base}${path}`, { method, headers: { 'Content-Type': type, Authorization: `Bearer ${theOther.token}` }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  theOther.token ??= (
+    await (
+      await fetch(`${base}/api/v1/auth/token`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ email: other, password: setting('PASSWORD') }),
+      })
+    ).json()
+  ).token;
+  const answer = await fetch(`${base}${path}`, {
+    method,
+    headers: { 'Content-Type': type, Authorization: `Bearer ${theOther.token}` },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   must(answer.ok, `${method} ${path}: ${answer.status} ${await answer.clone().text()}`);
   return answer.json();
 }
@@ -18,7 +30,8 @@ async function theOther(method, path, body, type = 'application/json') {
 const shown = (page, field) => page.locator(`[data-setting="${field}"] dd`).innerText();
 
 /** shows waits until the configuration panel has a value. */
-const shows = (page, field, value) => eventually(`${field} is shown as ${value}`, async () => (await shown(page, field)).trim() === value);
+const shows = (page, field, value) =>
+  eventually(`${field} is shown as ${value}`, async () => (await shown(page, field)).trim() === value);
 
 async function command(page, dialog, button, label = button) {
   await page.getByRole('button', { name: button, exact: true }).click();
@@ -36,15 +49,36 @@ async function panel(page, context) {
   // The first four numbers of the pool, then a count; the control copies them all.
   const pool = await shown(page, 'number_pool');
   const numbers = setting('NUMBERS').split(',');
-  must(numbers.slice(0, 4).every((n) => pool.includes(n)) && numbers.slice(4).every((n) => !pool.includes(n)) && pool.includes(`and ${numbers.length - 4} more`), `the number pool is shown as ${pool}`);
+  must(
+    numbers.slice(0, 4).every((n) => pool.includes(n)) &&
+      numbers.slice(4).every((n) => !pool.includes(n)) &&
+      pool.includes(`and ${numbers.length - 4} more`),
+    `the number pool is shown as ${pool}`,
+  );
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: base });
   await page.getByRole('button', { name: `Copy all ${numbers.length} numbers` }).click();
-  await eventually('all numbers are copied', async () => (await page.evaluate(() => window.navigator.clipboard.readText())) === numbers.join('\n'));
+  await eventually(
+    'all numbers are copied',
+    async () => (await page.evaluate(() => window.navigator.clipboard.readText())) === numbers.join('\n'),
+  );
   await page.getByRole('button', { name: 'Copy campaign ID' }).click();
-  await eventually('the Campaign ID is copied', async () => (await page.evaluate(() => window.navigator.clipboard.readText())) === original);
+  await eventually(
+    'the Campaign ID is copied',
+    async () => (await page.evaluate(() => window.navigator.clipboard.readText())) === original,
+  );
   for (const [field, value] of Object.entries({
-    bot_id: setting('BOT'), concurrency: '4', max_attempts: '3', retry_delay_s: '30 min', sticky_exclusion: 'On', callback_detection: 'Disabled', single_day: 'Multi-day',
-    always_on: 'On', retry_on_custom: 'call later', retry_on_system: 'No answer, Busy', stop_redials_after_s: '45 s of conversation', 'window.days': 'Mon–Fri, Sun',
+    bot_id: setting('BOT'),
+    concurrency: '4',
+    max_attempts: '3',
+    retry_delay_s: '30 min',
+    sticky_exclusion: 'On',
+    callback_detection: 'Disabled',
+    single_day: 'Multi-day',
+    always_on: 'On',
+    retry_on_custom: 'call later',
+    retry_on_system: 'No answer, Busy',
+    stop_redials_after_s: '45 s of conversation',
+    'window.days': 'Mon–Fri, Sun',
   })) {
     const seen = (await shown(page, field)).trim();
     must(seen === value, `${field} is shown as ${seen}, not ${value}`);
@@ -64,7 +98,8 @@ async function edited(page, campaign, fields) {
 }
 
 /** withTwo hands a page to each of two operators, in a browser each. */
-const withTwo = (test, how) => withBrowser((page, context) => withBrowser((second) => test(page, context, second), how), how);
+const withTwo = (test, how) =>
+  withBrowser((page, context) => withBrowser((second) => test(page, context, second), how), how);
 
 await withTwo(
   async (page, context, second) => {
@@ -84,7 +119,10 @@ await withTwo(
     await page.getByRole('heading', { level: 1, name: `${name} (copy)` }).waitFor();
     const copy = new URL(page.url()).pathname.split('/').at(-1);
     must(copy !== original, 'Clone did not open the copy');
-    await eventually('the contacts are copied', async () => (await page.locator('[data-figure="total"]').innerText()) === '3');
+    await eventually(
+      'the contacts are copied',
+      async () => (await page.locator('[data-figure="total"]').innerText()) === '3',
+    );
 
     // Edit: a mistake is said while one types, what the other saved meanwhile is shown, and both come together.
     await page.getByRole('link', { name: 'Edit' }).click();
@@ -102,7 +140,10 @@ await withTwo(
     const row = (field) => conflict.locator(`[data-clash="${field}"]`);
     const cells = await row('concurrency').getByRole('cell').allInnerTexts();
     must(cells.slice(0, 4).join() === 'Concurrency,4,9,7', `the comparison shows ${cells.join()}`);
-    must((await row('retry_delay_s').innerText()).includes('10 min') && (await row('max_attempts').count()) === 0, 'the comparison is not of what the other changed');
+    must(
+      (await row('retry_delay_s').innerText()).includes('10 min') && (await row('max_attempts').count()) === 0,
+      'the comparison is not of what the other changed',
+    );
     must(await page.getByRole('button', { name: 'Save' }).isDisabled(), 'a stale edit can be saved');
     await accessible(page, 'the comparison of two edits');
     await row('concurrency').getByText('Mine').click();
@@ -120,7 +161,9 @@ await withTwo(
     const reads = (url) => url.pathname === `/api/v1/campaigns/${copy}` || url.pathname.endsWith('/live');
     await context.route(reads, (route) => {
       if (route.request().url().endsWith('/live')) return route.abort();
-      return route.request().method() === 'GET' ? route.fulfill({ contentType: 'application/json', body: old }) : route.continue();
+      return route.request().method() === 'GET'
+        ? route.fulfill({ contentType: 'application/json', body: old })
+        : route.continue();
     });
     await page.goto(`${base}/dashboard/campaigns/${copy}/edit`);
     await page.getByLabel('Abandon cap').fill('2.5');
@@ -147,7 +190,10 @@ await withTwo(
     // What if: the outcome by other settings beside the one by those that hold. A mistake stands at its field.
     await fromMenu(page, 'What if?');
     await page.getByRole('table', { name: 'Outcome of the simulation' }).waitFor();
-    must((await page.getByRole('textbox', { name: 'Contacts left' }).inputValue()) === '3', 'the simulation does not begin with the contacts that are left');
+    must(
+      (await page.getByRole('textbox', { name: 'Contacts left' }).inputValue()) === '3',
+      'the simulation does not begin with the contacts that are left',
+    );
     await page.getByLabel('Seats of the bot').fill('0');
     await page.getByRole('button', { name: 'Simulate' }).click();
     await page.getByText('Must be from 1 to 100000').waitFor();
@@ -156,7 +202,10 @@ await withTwo(
     await page.getByRole('button', { name: 'Simulate' }).click();
     await page.getByRole('columnheader', { name: 'What if' }).waitFor();
     await eventually('both courses are drawn', async () => (await page.locator('figure canvas').count()) === 5);
-    must((await page.locator('[data-figure="what_if_abandoned"]').innerText()).match(/^(0\.00|--)/) !== null, 'progressive dialling abandons somebody');
+    must(
+      (await page.locator('[data-figure="what_if_abandoned"]').innerText()).match(/^(0\.00|--)/) !== null,
+      'progressive dialling abandons somebody',
+    );
     await accessible(page, 'a simulation');
     await page.getByRole('link', { name: `${name} (copy)` }).click();
     await shows(page, 'max_attempts', '5');
@@ -167,7 +216,15 @@ await withTwo(
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('heading', { level: 1, name: 'Edit' }).waitFor();
     await page.getByLabel('Name', { exact: true }).waitFor();
-    must((await page.getByLabel('Name', { exact: true }).isDisabled()) && (await page.getByRole('textbox', { name: 'Bot', exact: true }).or(page.getByRole('combobox', { name: 'Bot', exact: true })).first().isDisabled()), 'name and bot are not locked after the first run');
+    must(
+      (await page.getByLabel('Name', { exact: true }).isDisabled()) &&
+        (await page
+          .getByRole('textbox', { name: 'Bot', exact: true })
+          .or(page.getByRole('combobox', { name: 'Bot', exact: true }))
+          .first()
+          .isDisabled()),
+      'name and bot are not locked after the first run',
+    );
     await page.getByRole('link', { name: 'Cancel' }).click();
     await command(page, dialog, 'Resume');
     await command(page, dialog, 'Stop');
@@ -177,22 +234,38 @@ await withTwo(
     await eventually('the log has an entry for each', async () => (await log.getByRole('listitem').count()) === 4);
     const entries = await log.getByRole('listitem').allInnerTexts();
     for (const [i, action] of ['Stop', 'Resume', 'Pause', 'Start'].entries()) {
-      must(entries[i].includes(action) && entries[i].includes(setting('EMAIL')) && /\d\d:\d\d/.test(entries[i]), `entry ${i} of the log is ${entries[i]}`);
+      must(
+        entries[i].includes(action) && entries[i].includes(setting('EMAIL')) && /\d\d:\d\d/.test(entries[i]),
+        `entry ${i} of the log is ${entries[i]}`,
+      );
     }
     await dialog.getByText('Everything').click();
     await log.locator('[data-action="edit"]', { hasText: 'Max Attempts: 4 → 5' }).waitFor();
-    must((await log.locator('[data-action="edit"]').first().innerText()).includes(other), 'the log does not say who edited');
+    must(
+      (await log.locator('[data-action="edit"]').first().innerText()).includes(other),
+      'the log does not say who edited',
+    );
     await accessible(page, 'the activity log');
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
 
     // Restart prepares a run and says so; Cancel Restart shows the run before again.
-    must((await page.locator('[data-figure="restarted"]').innerText()).trim().toLowerCase() === 'never' && (await page.locator('[data-figure="run"]').innerText()) === '1', 'a campaign that was never restarted does not say so');
+    must(
+      (await page.locator('[data-figure="restarted"]').innerText()).trim().toLowerCase() === 'never' &&
+        (await page.locator('[data-figure="run"]').innerText()) === '1',
+      'a campaign that was never restarted does not say so',
+    );
     await command(page, dialog, 'Restart');
     const notice = page.locator('[data-notice="prepared"]');
     await notice.getByText('Run 2 is prepared').waitFor();
-    must((await notice.innerText()).includes(`Restarted by ${setting('EMAIL')}`), `the notice says ${await notice.innerText()}`);
-    must((await page.locator('[data-figure="restarted"]').innerText()).includes(`by ${setting('EMAIL')}`), 'who restarted is not shown');
+    must(
+      (await notice.innerText()).includes(`Restarted by ${setting('EMAIL')}`),
+      `the notice says ${await notice.innerText()}`,
+    );
+    must(
+      (await page.locator('[data-figure="restarted"]').innerText()).includes(`by ${setting('EMAIL')}`),
+      'who restarted is not shown',
+    );
     await command(page, dialog, 'Cancel Restart');
     await page.getByText('Reason: manually stopped.').waitFor();
     await notice.waitFor({ state: 'detached' });

@@ -1,5 +1,5 @@
-// A campaign by the keyboard alone: logged in, set up, given contacts, started, watched and stopped. What has the focus is
-// always to be seen, and nobody is thrown back to the beginning of the page.
+// A campaign by the keyboard alone: logged in, set up, given contacts, started, watched and stopped. What has the focus
+// is always to be seen, and nobody is thrown back to the beginning of the page.
 import { eventually, figure, must, setting, withBrowser } from './browser.mjs';
 
 const base = setting('DIALLER_URL');
@@ -35,7 +35,10 @@ await withBrowser(async (page) => {
     await press('Control+a');
     await page.keyboard.type(text);
   };
-  const at = (what) => eventually(`the focus is somewhere after ${what}`, () => page.evaluate(() => document.activeElement !== document.body));
+  const at = (what) =>
+    eventually(`the focus is somewhere after ${what}`, () =>
+      page.evaluate(() => document.activeElement !== document.body),
+    );
 
   await page.goto(`${base}/dashboard/campaigns`);
   await type('textbox', 'E-mail', setting('EMAIL'));
@@ -47,7 +50,10 @@ await withBrowser(async (page) => {
   await page.reload();
   await page.getByRole('heading', { level: 1, name: 'Campaigns' }).waitFor();
   await press('Tab');
-  must(await page.getByRole('link', { name: 'Skip to the content' }).evaluate((e) => e === document.activeElement), 'the first stop does not lead past the navigation');
+  must(
+    await page.getByRole('link', { name: 'Skip to the content' }).evaluate((e) => e === document.activeElement),
+    'the first stop does not lead past the navigation',
+  );
   await press('Enter');
   await to('link', 'New campaign');
   await press('Enter');
@@ -69,9 +75,17 @@ await withBrowser(async (page) => {
   await to('button', 'Next');
   await press('Enter');
   await page.getByRole('group', { name: 'Working days' }).waitFor();
-  for (const [name, time] of [['From', '1200AM'], ['Until', '1200AM']]) {
+  for (const [name, time] of [
+    ['From', '1200AM'],
+    ['Until', '1200AM'],
+  ]) {
     await page.getByLabel(name, { exact: true }).waitFor();
-    for (let i = 0; i < 60 && !(await page.getByLabel(name, { exact: true }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
+    for (
+      let i = 0;
+      i < 60 && !(await page.getByLabel(name, { exact: true }).evaluate((e) => e === document.activeElement));
+      i++
+    )
+      await press('Tab');
     await page.keyboard.type(time);
   }
   for (const day of ['Sat', 'Sun']) {
@@ -86,7 +100,13 @@ await withBrowser(async (page) => {
   const chooser = page.waitForEvent('filechooser');
   await to('button', 'Choose a file');
   await press('Enter');
-  await (await chooser).setFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(`phone_number\n${setting('NUMBERS').split(',').join('\n')}\n`) });
+  await (
+    await chooser
+  ).setFiles({
+    name: 'list.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(`phone_number\n${setting('NUMBERS').split(',').join('\n')}\n`),
+  });
   await page.getByRole('table', { name: 'Preview' }).waitFor();
   await to('button', 'Add these contacts');
   await press('Enter');
@@ -105,26 +125,43 @@ await withBrowser(async (page) => {
   await press('Enter');
   const question = page.getByRole('dialog');
   await question.waitFor();
-  await eventually('a grave question begins at Cancel', () => question.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement));
+  await eventually('a grave question begins at Cancel', () =>
+    question.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement),
+  );
   // What a dialog was opened with has the focus again, also when the page is so busy that its timers are late.
   const back = async (name) => {
-    const there = () => page.getByRole('button', { name, exact: true }).first().evaluate((e) => e === document.activeElement);
+    const there = () =>
+      page
+        .getByRole('button', { name, exact: true })
+        .first()
+        .evaluate((e) => e === document.activeElement);
     await eventually(`the focus is back at ${name}`, there).catch(async (e) => {
-      throw new Error(`${e.message}; it is at ${await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 300))}`);
+      throw new Error(
+        `${e.message}; it is at ${await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 300))}`,
+      );
     });
   };
   const atOnce = await page.evaluateHandle(() => window.setTimeout);
   for (const late of [false, true]) {
-    if (late) await page.evaluate((set) => (window.setTimeout = (f, ms, ...args) => set(f, ms || 300, ...args)), atOnce);
+    if (late)
+      await page.evaluate((set) => (window.setTimeout = (f, ms, ...args) => set(f, ms || 300, ...args)), atOnce);
     await press('Escape');
     await question.waitFor({ state: 'detached' });
     await back('Stop');
     await press('Enter');
     await question.waitFor();
-    await eventually('a grave question begins at Cancel', () => question.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement));
+    await eventually('a grave question begins at Cancel', () =>
+      question.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement),
+    );
   }
   await page.evaluate((set) => (window.setTimeout = set), atOnce);
-  for (let i = 0; i < 5 && !(await question.getByRole('button', { name: 'Stop', exact: true }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
+  for (
+    let i = 0;
+    i < 5 &&
+    !(await question.getByRole('button', { name: 'Stop', exact: true }).evaluate((e) => e === document.activeElement));
+    i++
+  )
+    await press('Tab');
   await press('Enter');
   await page.getByText('Reason: manually stopped.').waitFor();
   await at('the button that was pressed is gone');
@@ -136,7 +173,8 @@ await withBrowser(async (page) => {
     await back(name);
   };
   // What opens takes the focus a moment after it is there; what is pressed before that goes elsewhere.
-  const within = (what) => eventually('what opened has the focus', () => what.first().evaluate((e) => e.contains(document.activeElement)));
+  const within = (what) =>
+    eventually('what opened has the focus', () => what.first().evaluate((e) => e.contains(document.activeElement)));
   const opened = async () => {
     await dialog.waitFor();
     await within(dialog);
@@ -146,10 +184,20 @@ await withBrowser(async (page) => {
     await press('Enter');
     await page.getByRole('menuitem', { name: item }).waitFor();
     await within(page.getByRole('menu'));
-    for (let i = 0; i < 10 && !(await page.getByRole('menuitem', { name: item }).evaluate((e) => e === document.activeElement)); i++) await press('ArrowDown');
+    for (
+      let i = 0;
+      i < 10 && !(await page.getByRole('menuitem', { name: item }).evaluate((e) => e === document.activeElement));
+      i++
+    )
+      await press('ArrowDown');
   };
   const cancel = async () => {
-    for (let i = 0; i < 20 && !(await dialog.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement)); i++) await press('Tab');
+    for (
+      let i = 0;
+      i < 20 && !(await dialog.getByRole('button', { name: 'Cancel' }).evaluate((e) => e === document.activeElement));
+      i++
+    )
+      await press('Tab');
     await press('Enter');
   };
   await choose('More actions', 'Activity log');
@@ -163,7 +211,11 @@ await withBrowser(async (page) => {
     await press('Escape');
     await closed('More actions');
   }
-  const phone = await page.getByRole('table', { name: 'Contacts' }).getByRole('button', { name: /^\+/ }).first().innerText();
+  const phone = await page
+    .getByRole('table', { name: 'Contacts' })
+    .getByRole('button', { name: /^\+/ })
+    .first()
+    .innerText();
   await page.getByRole('button', { name: phone, exact: true }).focus();
   await press('Enter');
   await opened();
@@ -190,7 +242,12 @@ await withBrowser(async (page) => {
   }
   await press('Enter');
   await dialog.getByRole('textbox').first().waitFor();
-  await eventually('the form begins at its field', () => dialog.getByRole('textbox').first().evaluate((e) => e === document.activeElement));
+  await eventually('the form begins at its field', () =>
+    dialog
+      .getByRole('textbox')
+      .first()
+      .evaluate((e) => e === document.activeElement),
+  );
   await page.keyboard.type('+4915119990011');
   await dialog.getByRole('button', { name: 'Leave it alone' }).focus();
   await press('Enter');

@@ -19,17 +19,20 @@ const proxy = createServer((from, to) => {
     to.writeHead(503, { 'Content-Type': 'text/plain', 'Retry-After': '1' }).end('no streams now');
     return;
   }
-  const onward = request({ host: dialler.hostname, port: dialler.port, method: from.method, path: from.url, headers: from.headers }, (answer) => {
-    to.writeHead(answer.statusCode, answer.headers);
-    to.flushHeaders();
-    answer.on('error', () => to.destroy());
-    if (breakReports > 0 && from.url.includes('/attempts.csv')) {
-      breakReports--;
-      answer.once('data', (piece) => to.write(piece.subarray(0, piece.length - 2), () => to.destroy()));
-      return;
-    }
-    answer.pipe(to);
-  });
+  const onward = request(
+    { host: dialler.hostname, port: dialler.port, method: from.method, path: from.url, headers: from.headers },
+    (answer) => {
+      to.writeHead(answer.statusCode, answer.headers);
+      to.flushHeaders();
+      answer.on('error', () => to.destroy());
+      if (breakReports > 0 && from.url.includes('/attempts.csv')) {
+        breakReports--;
+        answer.once('data', (piece) => to.write(piece.subarray(0, piece.length - 2), () => to.destroy()));
+        return;
+      }
+      answer.pipe(to);
+    },
+  );
   onward.on('error', () => to.destroy());
   to.on('close', () => {
     streams.delete(to);
@@ -105,16 +108,26 @@ try {
 
       // The session ends elsewhere: the page says so and asks for a log-in, then shows the campaign again.
       const session = await (await context.request.get(`${process.env.DIALLER_URL}/api/v1/session`)).json();
-      const ended = await context.request.delete(`${process.env.DIALLER_URL}/api/v1/session`, { headers: { 'X-CSRF-Token': session.csrf_token } });
+      const ended = await context.request.delete(`${process.env.DIALLER_URL}/api/v1/session`, {
+        headers: { 'X-CSRF-Token': session.csrf_token },
+      });
       must(ended.status() === 204, `the session does not end: ${ended.status()}`);
       await second.getByText('Your session has ended').waitFor();
       await logIn(second, setting('EMAIL'));
       await second.getByRole('button', { name: 'Pause' }).waitFor();
 
       // A log-in in another tab gives the browser another cookie: this tab's next command still works.
-      // The browser sends it, as another tab would: what the test sends itself leaves the old cookie in use for a while.
+      // The browser sends it, as another tab would: what the test sends itself leaves the old cookie in use for a
+      // while.
       const again = await second.evaluate(
-        async (login) => (await fetch('/api/v1/session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(login) })).ok,
+        async (login) =>
+          (
+            await fetch('/api/v1/session', {
+              method: 'POST',
+              headers: { 'Content-Type': 'application/json' },
+              body: JSON.stringify(login),
+            })
+          ).ok,
         { email: setting('EMAIL'), password: setting('PASSWORD') },
       );
       must(again, 'the second log-in fails');
@@ -122,7 +135,10 @@ try {
       await second.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
       await second.getByRole('button', { name: 'Resume' }).waitFor();
     },
-    { expected: (text, url) => url.includes('/live') || url.includes('/attempts.csv') || text.includes('401') || url.endsWith('/pause') },
+    {
+      expected: (text, url) =>
+        url.includes('/live') || url.includes('/attempts.csv') || text.includes('401') || url.endsWith('/pause'),
+    },
   );
 } finally {
   proxy.closeAllConnections();

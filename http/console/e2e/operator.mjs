@@ -20,7 +20,13 @@ async function fromFile(page, dialog) {
   await accessible(page, 'the columns of a file');
   await dialog.getByRole('button', { name: 'Add these contacts' }).click();
   await dialog.getByText(`${setting('ADDED')} contacts added`).waitFor();
-  const want = { rows: setting('ROWS'), added: setting('ADDED'), invalid: setting('INVALID'), duplicate: setting('DUPLICATE'), excluded: '0' };
+  const want = {
+    rows: setting('ROWS'),
+    added: setting('ADDED'),
+    invalid: setting('INVALID'),
+    duplicate: setting('DUPLICATE'),
+    excluded: '0',
+  };
   for (const [field, value] of Object.entries(want)) {
     const shown = await figure(page, `import_${field}`);
     must(shown === Number(value), `the report shows ${shown} as ${field}, not ${value}`);
@@ -37,7 +43,10 @@ async function faster(page) {
   const id = new URL(page.url()).pathname.split('/').at(-1);
   const { csrf_token } = await (await page.request.get(`${base}/api/v1/session`)).json();
   const { version } = await (await page.request.get(`${base}/api/v1/campaigns/${id}`)).json();
-  const answer = await page.request.patch(`${base}/api/v1/campaigns/${id}`, { headers: { 'X-CSRF-Token': csrf_token }, data: { version, concurrency: 10 } });
+  const answer = await page.request.patch(`${base}/api/v1/campaigns/${id}`, {
+    headers: { 'X-CSRF-Token': csrf_token },
+    data: { version, concurrency: 10 },
+  });
   must(answer.ok(), `the campaign is not changed: ${answer.status()} ${await answer.text()}`);
 }
 
@@ -62,11 +71,17 @@ await withBrowser(
     const head = page.getByRole('columnheader', { name: 'Connected' });
     await head.getByRole('button').click();
     await page.waitForURL(/sort=-connected/);
-    await eventually('the column says that the list is sorted by it', async () => (await head.getAttribute('aria-sort')) === 'descending');
+    await eventually(
+      'the column says that the list is sorted by it',
+      async () => (await head.getAttribute('aria-sort')) === 'descending',
+    );
     await head.getByRole('button').press('Enter');
     await eventually('the order is turned', async () => (await head.getAttribute('aria-sort')) === 'ascending');
     await head.getByRole('button').press('Enter');
-    await eventually('the list is not sorted any more', async () => (await head.getAttribute('aria-sort')) === null && !page.url().includes('sort='));
+    await eventually(
+      'the list is not sorted any more',
+      async () => (await head.getAttribute('aria-sort')) === null && !page.url().includes('sort='),
+    );
     await row.getByRole('button', { name: `Actions for ${name}` }).click();
     await page.getByRole('menuitem', { name: 'Clone…' }).waitFor();
     await page.getByRole('menuitem', { name: 'Start…' }).click();
@@ -90,7 +105,10 @@ await withBrowser(
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Start' }).click();
     await dialog.getByText('The campaign cannot dial yet').waitFor();
-    must((await dialog.locator('[data-code="no_callable_contact"]').count()) === 1, 'the blocker of the preflight is not shown');
+    must(
+      (await dialog.locator('[data-code="no_callable_contact"]').count()) === 1,
+      'the blocker of the preflight is not shown',
+    );
     await accessible(page, 'the refusal of Start');
     await dialog.getByRole('button', { name: 'Close' }).last().click();
     await dialog.waitFor({ state: 'detached' });
@@ -124,7 +142,10 @@ await withBrowser(
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     await page.locator('[data-constraint="paused"]').waitFor();
     await accessible(page, 'the page of a campaign at work'); // paused, so that it does not end meanwhile
-    await eventually('the live calls finish', async () => (await figure(page, 'in_progress')) === 0 && (await figure(page, 'ringing')) === 0);
+    await eventually(
+      'the live calls finish',
+      async () => (await figure(page, 'in_progress')) === 0 && (await figure(page, 'ringing')) === 0,
+    );
     await faster(page);
     await page.getByRole('button', { name: 'Resume' }).click();
     await dialog.getByRole('button', { name: 'Resume' }).click();
@@ -133,10 +154,19 @@ await withBrowser(
     // It completes by itself, and the page says why.
     await page.locator('[data-reason]').waitFor();
     await page.getByText('Reason: all contacts reached a final state.').waitFor();
-    await eventually(`${total} contacts are shown as completed`, async () => (await figure(page, 'completed')) === total);
-    await eventually('the progress is 100 %', async () => (await page.locator('[data-figure="progress"]').innerText()).startsWith('100'));
-    await page.getByRole('table', { name: 'Contacts' }).scrollIntoViewIfNeeded(); // what nobody sees is not asked for again
-    await eventually('the call list follows', async () => (await page.locator('[data-contact]').getByText('Completed').count()) >= total);
+    await eventually(
+      `${total} contacts are shown as completed`,
+      async () => (await figure(page, 'completed')) === total,
+    );
+    await eventually('the progress is 100 %', async () =>
+      (await page.locator('[data-figure="progress"]').innerText()).startsWith('100'),
+    );
+    // What nobody sees is not asked for again.
+    await page.getByRole('table', { name: 'Contacts' }).scrollIntoViewIfNeeded();
+    await eventually(
+      'the call list follows',
+      async () => (await page.locator('[data-contact]').getByText('Completed').count()) >= total,
+    );
 
     // One contact with all that is known of its attempts.
     const contact = page.locator('[data-contact]').first();
@@ -146,7 +176,10 @@ await withBrowser(
     await attempts.waitFor();
     const cells = await attempts.getByRole('row').nth(1).getByRole('cell').allInnerTexts();
     const short = await contact.locator('[data-attempt]').getAttribute('data-attempt');
-    must(cells[0] === '1' && cells[1].includes('Completed') && cells[2] === setting('FROM') && cells[8].includes(short), `the attempt shows ${JSON.stringify(cells)}`);
+    must(
+      cells[0] === '1' && cells[1].includes('Completed') && cells[2] === setting('FROM') && cells[8].includes(short),
+      `the attempt shows ${JSON.stringify(cells)}`,
+    );
     await accessible(page, 'the page of a completed campaign, with a contact opened');
 
     // The report: as many rows as dials.
@@ -165,7 +198,10 @@ await withBrowser(
     await page.getByRole('menuitem', { name: 'Dark' }).waitFor();
     await accessible(page, 'the menu of colours', { menu: true });
     await page.getByRole('menuitem', { name: 'Dark' }).click();
-    await eventually('the page is dark', async () => (await page.locator('html').getAttribute('data-mantine-color-scheme')) === 'dark');
+    await eventually(
+      'the page is dark',
+      async () => (await page.locator('html').getAttribute('data-mantine-color-scheme')) === 'dark',
+    );
     await page.getByRole('menu').waitFor({ state: 'detached' });
     await accessible(page, 'the campaign page in the dark');
     await page.getByRole('link', { name: 'Campaigns' }).first().click();
@@ -192,5 +228,10 @@ await withBrowser(
 
     console.log(JSON.stringify({ rows, header: report.slice(0, report.indexOf('\n')).trim() }));
   },
-  { expected: (text, url) => (url.endsWith('/start') && text.includes('409')) || url.endsWith('/session') || (text.includes('401') && url.endsWith('/live')) },
+  {
+    expected: (text, url) =>
+      (url.endsWith('/start') && text.includes('409')) ||
+      url.endsWith('/session') ||
+      (text.includes('401') && url.endsWith('/live')),
+  },
 );

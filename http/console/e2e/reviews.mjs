@@ -1,5 +1,5 @@
-// Verdicts of answer classification: an administrator hears calls and says who answered, by keys and by buttons; the matrix
-// follows. An operator sees both and hears nothing.
+// Verdicts of answer classification: an administrator hears calls and says who answered, by keys and by buttons; the
+// matrix follows. An operator sees both and hears nothing.
 import { readFileSync } from 'node:fs';
 
 import { accessible, eventually, fits, logIn, must, setting, withBrowser } from './browser.mjs';
@@ -36,7 +36,10 @@ await withBrowser(async (page) => {
   await eventually('the label is kept', async () => (await label(ids[0])) === 'human');
   await eventually('the next call is heard', async () => (await current()) === ids[1]);
   await page.keyboard.press('z');
-  await eventually('the label is taken back', async () => (await label(ids[0])) === null && (await current()) === ids[0]);
+  await eventually(
+    'the label is taken back',
+    async () => (await label(ids[0])) === null && (await current()) === ids[0],
+  );
   await page.getByRole('heading', { level: 1 }).click();
   await page.keyboard.press('m');
   must((await label(ids[0])) === null, 'a key outside of the group labels a call');
@@ -49,7 +52,10 @@ await withBrowser(async (page) => {
   await eventually('back at the second call', async () => (await current()) === ids[1]);
   await heard.locator('[data-say="machine"]').click();
   await eventually('the label of the button is kept', async () => (await label(ids[1])) === 'machine');
-  must((await page.locator(`[data-review="${ids[1]}"]`).innerText()).includes(setting('EMAIL')), 'who labelled is not shown');
+  must(
+    (await page.locator(`[data-review="${ids[1]}"]`).innerText()).includes(setting('EMAIL')),
+    'who labelled is not shown',
+  );
 
   // The matrix: by trunk and country, and label against verdict.
   const sum = page.locator(`[data-sum="${setting('TRUNK')} DE"]`);
@@ -57,10 +63,16 @@ await withBrowser(async (page) => {
   must((await sum.innerText()).includes('Germany'), `the sums show ${await sum.innerText()}`);
   const matrix = page.getByRole('table', { name: 'Confusion matrix' });
   const cells = await matrix.locator('[data-heard="human"] [data-verdict]').allInnerTexts();
-  must(cells.reduce((n, c) => n + Number(c), 0) === 1 && (await matrix.locator('[data-heard]').count()) === 2, `the matrix shows ${await matrix.innerText()}`);
+  must(
+    cells.reduce((n, c) => n + Number(c), 0) === 1 && (await matrix.locator('[data-heard]').count()) === 2,
+    `the matrix shows ${await matrix.innerText()}`,
+  );
   await accessible(page, 'the matrix');
   await sum.getByRole('button').click();
-  await eventually('the address names trunk and country', () => page.url().includes(`trunk=${setting('TRUNK')}`) && page.url().includes('country=DE'));
+  await eventually(
+    'the address names trunk and country',
+    () => page.url().includes(`trunk=${setting('TRUNK')}`) && page.url().includes('country=DE'),
+  );
   await page.getByRole('button', { name: 'All trunks and countries' }).click();
 
   // Filters.
@@ -83,7 +95,10 @@ await withBrowser(async (page) => {
   const download = page.waitForEvent('download');
   await page.getByRole('link', { name: 'Export labelled calls' }).click();
   const file = readFileSync(await (await download).path());
-  must(file.subarray(0, 2).toString() === 'PK' && file.includes('labels.csv') && file.includes(`${ids[0]}.wav`), 'the export is no folder of the labelled calls');
+  must(
+    file.subarray(0, 2).toString() === 'PK' && file.includes('labels.csv') && file.includes(`${ids[0]}.wav`),
+    'the export is no folder of the labelled calls',
+  );
 
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
   await page.setViewportSize({ width: 390, height: 844 });
@@ -100,5 +115,9 @@ await withBrowser(async (page) => {
   await logIn(page, setting('OPERATOR'));
   await page.getByText('An administrator hears the calls').waitFor();
   await eventually('the verdicts are listed', async () => (await rows.count()) === count);
-  must((await page.locator('audio').count()) === 0 && (await page.getByRole('link', { name: 'Export labelled calls' }).count()) === 0, 'an operator can hear calls');
+  must(
+    (await page.locator('audio').count()) === 0 &&
+      (await page.getByRole('link', { name: 'Export labelled calls' }).count()) === 0,
+    'an operator can hear calls',
+  );
 });

@@ -6,8 +6,15 @@ const base = setting('DIALLER_URL');
 
 // suppress puts a number on the suppression list, as another operator would meanwhile.
 async function suppress(number) {
-  const post = (path, body, headers) => fetch(`${base}/api/v1${path}`, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body) });
-  const { token } = await (await post('/auth/token', { email: setting('EMAIL'), password: setting('PASSWORD') })).json();
+  const post = (path, body, headers) =>
+    fetch(`${base}/api/v1${path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  const { token } = await (
+    await post('/auth/token', { email: setting('EMAIL'), password: setting('PASSWORD') })
+  ).json();
   const answer = await post('/suppressions', { number }, { Authorization: `Bearer ${token}` });
   must(answer.ok, `the number was not suppressed: ${answer.status}`);
 }
@@ -42,7 +49,10 @@ await withBrowser(
     await page.reload();
     await page.getByRole('table', { name: 'Chosen numbers' }).getByText(setting('FROM')).waitFor();
     await page.getByRole('button', { name: 'Basics' }).click();
-    must((await name.inputValue()) === 'Autumn renewals' && (await page.getByLabel('Concurrency').inputValue()) === '6', 'the draft did not survive the reload');
+    must(
+      (await name.inputValue()) === 'Autumn renewals' && (await page.getByLabel('Concurrency').inputValue()) === '6',
+      'the draft did not survive the reload',
+    );
     await next.click();
     await next.click();
 
@@ -63,9 +73,13 @@ await withBrowser(
 
     // Contacts: the column of the numbers is found, the others get names.
     await page.getByText('Drop a CSV file here').waitFor();
-    must(/\/campaigns\/[^/]+\/set-up$/.test(new URL(page.url()).pathname), `the draft is not kept by the server: ${page.url()}`);
+    must(
+      /\/campaigns\/[^/]+\/set-up$/.test(new URL(page.url()).pathname),
+      `the draft is not kept by the server: ${page.url()}`,
+    );
     const numbers = setting('NUMBERS').split(',');
-    const csv = `Customer;Mobile;Plan\r\n${numbers.map((n, i) => `"Ada; ${i}";${n};gold`).join('\r\n')}\r\n"No";12;gold\r\n`;
+    const rows = numbers.map((n, i) => `"Ada; ${i}";${n};gold\r\n`).join('');
+    const csv = `Customer;Mobile;Plan\r\n${rows}"No";12;gold\r\n`;
     // Dropped, not chosen: both ways lead to the same.
     const transfer = await page.evaluateHandle((text) => {
       const t = new window.DataTransfer();
@@ -74,11 +88,17 @@ await withBrowser(
     }, csv);
     await page.getByRole('group', { name: 'CSV file' }).dispatchEvent('drop', { dataTransfer: transfer });
     await page.getByRole('table', { name: 'Preview' }).getByText('Ada; 0').waitFor();
-    must((await page.getByRole('combobox', { name: 'Column with the phone numbers' }).inputValue()) === 'Mobile', 'the column of the numbers was not found');
+    must(
+      (await page.getByRole('combobox', { name: 'Column with the phone numbers' }).inputValue()) === 'Mobile',
+      'the column of the numbers was not found',
+    );
     const column = page.getByLabel('Variable of column Customer');
     await column.fill('');
     await page.getByText('A variable needs a name.').waitFor();
-    must(await page.getByRole('button', { name: 'Add these contacts' }).isDisabled(), 'a variable without a name can be sent');
+    must(
+      await page.getByRole('button', { name: 'Add these contacts' }).isDisabled(),
+      'a variable without a name can be sent',
+    );
     await column.fill('first_name');
     await accessible(page, 'the columns of a file');
     await page.getByRole('button', { name: 'Add these contacts' }).click();
@@ -87,22 +107,34 @@ await withBrowser(
     await page.getByText(`${added} contacts added`).waitFor();
     must((await figure(page, 'import_excluded')) === 1, 'the suppressed number is not counted');
     must((await figure(page, 'import_invalid')) === 1, 'the invalid row is not counted');
-    await eventually('the count follows', async () => (await page.locator('[data-figure="contacts_so_far"]').innerText()) === `${added} contacts`);
+    await eventually(
+      'the count follows',
+      async () => (await page.locator('[data-figure="contacts_so_far"]').innerText()) === `${added} contacts`,
+    );
     await suppress(numbers[0]);
     await next.click();
 
     // Review: what is skipped and why, how long it takes; then the first dial.
     await page.locator('[data-preflight="ready"]').waitFor();
     const skipped = await page.locator('[data-figure="skipped"]').innerText();
-    must(skipped.includes(`1 of ${added} contacts will be skipped: 1 on the suppression list`), `the review says ${skipped}`);
-    must(/\d/.test(await page.locator('[data-figure="estimated_duration"]').innerText()), 'the duration is not estimated');
+    must(
+      skipped.includes(`1 of ${added} contacts will be skipped: 1 on the suppression list`),
+      `the review says ${skipped}`,
+    );
+    must(
+      /\d/.test(await page.locator('[data-figure="estimated_duration"]').innerText()),
+      'the duration is not estimated',
+    );
     await page.getByText(`Up to 6 conversations at the same time`).waitFor();
     await accessible(page, 'the review');
     await page.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('heading', { level: 1, name: 'Autumn renewals' }).waitFor();
     await eventually('it dials', async () => (await figure(page, 'completed')) > 0);
     await page.getByRole('table', { name: 'Contacts' }).getByText('Ada; ').first().waitFor();
-    must((await page.getByRole('table', { name: 'Contacts' }).innerText()).includes('first_name'), 'the name of the column is not that of the variable');
+    must(
+      (await page.getByRole('table', { name: 'Contacts' }).innerText()).includes('first_name'),
+      'the name of the column is not that of the variable',
+    );
 
     // A new one begins empty.
     await page.goto(`${base}/dashboard/campaigns/new`);

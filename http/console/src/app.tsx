@@ -39,7 +39,12 @@ function Gate() {
       onLoggedOut(() => {
         if (!client.getQueryData(keys.session)) return;
         forget(client);
-        notifications.show({ color: 'yellow', title: 'Logged out', message: 'Your session has ended. Log in again to go on.', withCloseButton: true });
+        notifications.show({
+          color: 'yellow',
+          title: 'Logged out',
+          message: 'Your session has ended. Log in again to go on.',
+          withCloseButton: true,
+        });
       }),
     [client],
   );

@@ -4,14 +4,27 @@ import { createTheme } from '@mantine/core';
 // Quiet surfaces, so that what is coloured is what needs looking at. Text and its ground differ by 4.5 : 1 or more
 // (WCAG 2.2, 1.4.3); the browser test measures it.
 
-const slate: MantineColorsTuple = ['#e3e7ed', '#c0c7d1', '#98a2b0', '#6b7585', '#39414f', '#2d3440', '#222832', '#1a1f27', '#14181f', '#0e1116'];
+const slate: MantineColorsTuple = [
+  '#e3e7ed',
+  '#c0c7d1',
+  '#98a2b0',
+  '#6b7585',
+  '#39414f',
+  '#2d3440',
+  '#222832',
+  '#1a1f27',
+  '#14181f',
+  '#0e1116',
+];
 
 export const theme = createTheme({
   primaryColor: 'indigo',
   primaryShade: { light: 7, dark: 8 },
   colors: { dark: slate },
   defaultRadius: 'md',
-  fontFamily: "'Inter Variable', system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Ubuntu, Cantarell, 'Helvetica Neue', Arial, sans-serif",
+  fontFamily:
+    "'Inter Variable', system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Ubuntu, Cantarell, " +
+    "'Helvetica Neue', Arial, sans-serif",
   fontFamilyMonospace: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
@@ -20,10 +33,21 @@ export const theme = createTheme({
   components: {
     Tooltip: { defaultProps: { withArrow: true, openDelay: 300, multiline: true, maw: 320 } },
     // A dialog's header is no landmark of the page.
-    Modal: { defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } } },
-    Drawer: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } } },
+    Modal: {
+      defaultProps: {
+        centered: true,
+        closeButtonProps: { 'aria-label': 'Close' },
+        attributes: { header: { role: 'presentation' } },
+      },
+    },
+    Drawer: {
+      defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } },
+    },
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
-    Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } }, styles: { description: { color: 'var(--mantine-color-text)' } } },
+    Notification: {
+      defaultProps: { closeButtonProps: { 'aria-label': 'Close' } },
+      styles: { description: { color: 'var(--mantine-color-text)' } },
+    },
     Alert: { styles: { title: { color: 'var(--mantine-color-text)' } } },
     Loader: { defaultProps: { type: 'dots' } },
   },

@@ -16,6 +16,12 @@ export function useAudit(page: number, kinds: readonly string[]) {
   return useQuery<AuditPage, Problem>({
     queryKey: ['audit', page, ...kinds],
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => data(api.GET('/api/v1/activity', { params: { query: { page, page_size: 50, ...(kinds.length === 0 ? {} : { kinds: kinds.join(',') }) } }, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/activity', {
+          params: { query: { page, page_size: 50, ...(kinds.length === 0 ? {} : { kinds: kinds.join(',') }) } },
+          signal,
+        }),
+      ),
   });
 }

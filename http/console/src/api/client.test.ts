@@ -62,7 +62,9 @@ test('a log-in in another tab whose cookie is still under way counts', async () 
   const over = seen();
   setToken('one');
   let asked = 0;
-  vi.stubGlobal('fetch', () => Promise.resolve(++asked === 1 ? new Response('', { status: 401 }) : new Response('{}', { status: 200 })));
+  vi.stubGlobal('fetch', () =>
+    Promise.resolve(++asked === 1 ? new Response('', { status: 401 }) : new Response('{}', { status: 200 })),
+  );
   await noted(refused());
   expect(asked).toBe(2);
   expect(over).not.toHaveBeenCalled();

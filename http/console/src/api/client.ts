@@ -88,7 +88,10 @@ async function send(request: Request): Promise<Response> {
   return answer;
 }
 
-export const api = createClient<paths>({ baseUrl: typeof location === 'undefined' ? '' : location.origin, fetch: send });
+export const api = createClient<paths>({
+  baseUrl: typeof location === 'undefined' ? '' : location.origin,
+  fetch: send,
+});
 
 api.use({
   async onResponse({ response, schemaPath }) {

@@ -7,8 +7,10 @@ import type { Problem } from './problem';
 import type { paths } from './schema';
 
 export type Exclusion = Schemas['Exclusion'];
-export type ExclusionPage = paths['/api/v1/campaigns/{campaign_id}/exclusions']['get']['responses']['200']['content']['application/json'];
-export type ExclusionImport = paths['/api/v1/campaigns/{campaign_id}/exclusions/imports']['post']['responses']['200']['content']['application/json'];
+export type ExclusionPage =
+  paths['/api/v1/campaigns/{campaign_id}/exclusions']['get']['responses']['200']['content']['application/json'];
+type Import = paths['/api/v1/campaigns/{campaign_id}/exclusions/imports']['post'];
+export type ExclusionImport = Import['responses']['200']['content']['application/json'];
 
 const exclusions = ['exclusions'] as const;
 
@@ -16,16 +18,28 @@ const exclusions = ['exclusions'] as const;
 export function useExclusions(campaign: string, page: number, number: string) {
   return useQuery<ExclusionPage, Problem>({
     queryKey: [...exclusions, campaign, page, number],
-    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined), // none of another search
+    // None of another search.
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined),
     queryFn: ({ signal }) =>
-      data(api.GET('/api/v1/campaigns/{campaign_id}/exclusions', { params: { path: { campaign_id: campaign }, query: { page, page_size: 50, ...(number === '' ? {} : { number }) } }, signal })),
+      data(
+        api.GET('/api/v1/campaigns/{campaign_id}/exclusions', {
+          params: {
+            path: { campaign_id: campaign },
+            query: { page, page_size: 50, ...(number === '' ? {} : { number }) },
+          },
+          signal,
+        }),
+      ),
   });
 }
 
 export function useExclude(campaign: string) {
   return useChange(
     ({ mobile, reason }: { mobile: string; reason: string }) =>
-      api.POST('/api/v1/campaigns/{campaign_id}/exclusions', { params: { path: { campaign_id: campaign } }, body: { mobile, ...(reason === '' ? {} : { reason }) } }),
+      api.POST('/api/v1/campaigns/{campaign_id}/exclusions', {
+        params: { path: { campaign_id: campaign } },
+        body: { mobile, ...(reason === '' ? {} : { reason }) },
+      }),
     exclusions,
   );
 }
@@ -33,7 +47,11 @@ export function useExclude(campaign: string) {
 /** useLiftExclusion takes one back, by the number or the metadata that it has. */
 export function useLiftExclusion(campaign: string) {
   return useChange(
-    ({ mobile, match }: Exclusion) => api.POST('/api/v1/campaigns/{campaign_id}/exclusions/lift', { params: { path: { campaign_id: campaign } }, body: mobile === undefined ? { match: match ?? {} } : { mobile } }),
+    ({ mobile, match }: Exclusion) =>
+      api.POST('/api/v1/campaigns/{campaign_id}/exclusions/lift', {
+        params: { path: { campaign_id: campaign } },
+        body: mobile === undefined ? { match: match ?? {} } : { mobile },
+      }),
     exclusions,
   );
 }

@@ -16,8 +16,16 @@ const lookMs = 700;
 const base = (campaign: string) => `/api/v1/campaigns/${encodeURIComponent(campaign)}/imports`;
 
 /** rejectedRows gives one page of the rows that did not become contacts. */
-export async function rejectedRows(report: ImportReport, page: number, pageSize: number, signal: AbortSignal): Promise<Rejected> {
-  return ask<Rejected>(`${base(report.campaign_id)}/${encodeURIComponent(report.import_id)}/rejected?page=${page}&page_size=${pageSize}`, signal);
+export async function rejectedRows(
+  report: ImportReport,
+  page: number,
+  pageSize: number,
+  signal: AbortSignal,
+): Promise<Rejected> {
+  return ask<Rejected>(
+    `${base(report.campaign_id)}/${encodeURIComponent(report.import_id)}/rejected?page=${page}&page_size=${pageSize}`,
+    signal,
+  );
 }
 
 async function ask<T>(url: string, signal: AbortSignal): Promise<T> {
@@ -40,7 +48,13 @@ const cancelled = () => new Problem(0, 'upload_cancelled', 'The upload was cance
  * `working` the import afterwards, while the dialler is at work with it. Once the file has left, the signal only ends
  * the waiting.
  */
-export async function upload(campaign: string, file: File, signal: AbortSignal, sent: (share: number) => void, working: (r: ImportReport) => void): Promise<ImportReport> {
+export async function upload(
+  campaign: string,
+  file: File,
+  signal: AbortSignal,
+  sent: (share: number) => void,
+  working: (r: ImportReport) => void,
+): Promise<ImportReport> {
   let report: ImportReport;
   try {
     report = await send(campaign, file, signal, sent);

@@ -12,7 +12,9 @@ export type Scope = Schemas['Scope'];
 /** What a new key is given. */
 export type KeyDraft = NonNullable<paths['/api/v1/api-keys']['post']['requestBody']>['content']['application/json'];
 /** What changes of a key. */
-export type KeyChange = NonNullable<paths['/api/v1/api-keys/{key_id}']['patch']['requestBody']>['content']['application/json'];
+export type KeyChange = NonNullable<
+  paths['/api/v1/api-keys/{key_id}']['patch']['requestBody']
+>['content']['application/json'];
 
 const apiKeys = ['api-keys'] as const;
 
@@ -28,7 +30,11 @@ export function useCreateKey() {
 }
 
 export function useChangeKey() {
-  return useChange(({ id, change }: { id: string; change: KeyChange }) => api.PATCH('/api/v1/api-keys/{key_id}', { params: { path: { key_id: id } }, body: change }), apiKeys);
+  return useChange(
+    ({ id, change }: { id: string; change: KeyChange }) =>
+      api.PATCH('/api/v1/api-keys/{key_id}', { params: { path: { key_id: id } }, body: change }),
+    apiKeys,
+  );
 }
 
 export interface CampaignName {

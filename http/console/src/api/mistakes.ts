@@ -9,11 +9,15 @@ export interface Mistakes {
 }
 
 export function mistakes(problem: Problem | null, ...shown: string[]): Mistakes {
-  const belongs = (at: string, field: string) => at === field || at.startsWith(`${field}[`) || at.startsWith(`${field}.`);
+  const belongs = (at: string, field: string) =>
+    at === field || at.startsWith(`${field}[`) || at.startsWith(`${field}.`);
   const of = (...fields: string[]) => {
     const e = problem?.errors.find((m) => fields.some((f) => belongs(m.field, f)));
     return e && e.message.charAt(0).toUpperCase() + e.message.slice(1);
   };
-  const beside = problem !== null && problem.errors.length > 0 && problem.errors.every((e) => shown.some((f) => belongs(e.field, f)));
+  const beside =
+    problem !== null &&
+    problem.errors.length > 0 &&
+    problem.errors.every((e) => shown.some((f) => belongs(e.field, f)));
   return { of, rest: beside ? null : problem };
 }

@@ -12,7 +12,12 @@ export class Problem extends Error {
   readonly retryAfterMs: number | undefined;
   readonly current: unknown; // what holds now, of a version conflict
 
-  constructor(status: number, code: string, detail: string, more: Partial<Pick<Problem, 'errors' | 'requestId' | 'retryAfterMs' | 'current'>> = {}) {
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    more: Partial<Pick<Problem, 'errors' | 'requestId' | 'retryAfterMs' | 'current'>> = {},
+  ) {
     super(detail);
     this.status = status;
     this.code = code;
@@ -35,7 +40,12 @@ export function problemOf(status: number, body: string, retryAfter: string | nul
   try {
     const p = JSON.parse(body) as Partial<Body> | null;
     if (p !== null && typeof p === 'object' && typeof p.code === 'string' && typeof p.detail === 'string') {
-      return new Problem(status, p.code, p.detail, { errors: p.errors ?? [], requestId: p.request_id ?? '', retryAfterMs, current: p.current });
+      return new Problem(status, p.code, p.detail, {
+        errors: p.errors ?? [],
+        requestId: p.request_id ?? '',
+        retryAfterMs,
+        current: p.current,
+      });
     }
   } catch {
     // not JSON: below

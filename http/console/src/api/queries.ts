@@ -1,5 +1,12 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { QueryClient, keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  QueryClient,
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 
 import { useEffect } from 'react';
 
@@ -42,7 +49,8 @@ export function newQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         // An answer that says no is an answer; only silence and overload are worth another try.
-        retry: (count, e) => count < 2 && e instanceof Problem && (e.status === 0 || e.status === 503) && e.code !== 'console_fault',
+        retry: (count, e) =>
+          count < 2 && e instanceof Problem && (e.status === 0 || e.status === 503) && e.code !== 'console_fault',
         refetchOnWindowFocus: false,
         networkMode: 'always',
       },
@@ -125,7 +133,8 @@ export const campaignsOf = queryOptions<CampaignsView, Problem>({
 export const campaignOf = (id: string) =>
   queryOptions<Campaign, Problem>({
     queryKey: keys.campaign(id),
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, signal })),
+    queryFn: ({ signal }) =>
+      data(api.GET('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, signal })),
     staleTime: freshMs,
   });
 
@@ -134,7 +143,9 @@ export function useCampaigns(): UseQueryResult<CampaignsView, Problem> & { link:
   const client = useQueryClient();
   const link = useLive('/api/v1/live', (value) => {
     const live = value as unknown as Schemas['LiveCampaigns'];
-    const campaigns = Object.values(live.campaigns).sort((a, b) => b.created_at.localeCompare(a.created_at) || b.campaign_id.localeCompare(a.campaign_id));
+    const campaigns = Object.values(live.campaigns).sort(
+      (a, b) => b.created_at.localeCompare(a.created_at) || b.campaign_id.localeCompare(a.campaign_id),
+    );
     client.setQueryData<CampaignsView>(keys.campaigns, { campaigns, total: live.total });
   });
   const query = useQuery({
@@ -188,9 +199,15 @@ export function useSeries(id: string, of: ChartOf, seen: boolean) {
     queryFn: ({ signal }) => {
       // Whoever asks within the same seconds asks for the same, and the server counts once for all.
       const from = new Date((Math.floor(serverNow() / 5000) * 5 - of.last) * 1000).toISOString();
-      return data(api.GET('/api/v1/campaigns/{campaign_id}/series', { params: { path: { campaign_id: id }, query: { run: of.run, ...(of.last > 0 ? { from } : {}) } }, signal }));
+      return data(
+        api.GET('/api/v1/campaigns/{campaign_id}/series', {
+          params: { path: { campaign_id: id }, query: { run: of.run, ...(of.last > 0 ? { from } : {}) } },
+          signal,
+        }),
+      );
     },
-    refetchInterval: (query) => (of.open && seen ? Math.min(Math.max(chartMs, (query.state.data?.step_s ?? 0) * 500), 60_000) : false),
+    refetchInterval: (query) =>
+      of.open && seen ? Math.min(Math.max(chartMs, (query.state.data?.step_s ?? 0) * 500), 60_000) : false,
     placeholderData: (before) => (before?.run === of.run ? before : undefined),
   });
   return useFresh(query, seen, of.open ? chartMs : Infinity);
@@ -200,7 +217,13 @@ export function useSeries(id: string, of: ChartOf, seen: boolean) {
 export function useBreakdown(id: string, run: number, open: boolean, seen: boolean) {
   const query = useQuery<Schemas['Breakdown'], Problem>({
     queryKey: [...keys.breakdown(id), run, open],
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/breakdown', { params: { path: { campaign_id: id }, query: { run } }, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/campaigns/{campaign_id}/breakdown', {
+          params: { path: { campaign_id: id }, query: { run } },
+          signal,
+        }),
+      ),
     refetchInterval: open && seen ? chartMs : false,
     placeholderData: (before) => (before?.run === run ? before : undefined),
   });
@@ -214,7 +237,10 @@ export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { l
     const campaign = value as unknown as Campaign;
     client.setQueryData<Campaign>(keys.campaign(id), campaign);
     const { live, counters } = campaign;
-    if (live) client.setQueryData<Sample[]>(keys.tail(id), (tail = []) => (tail.at(-1)?.live.at === live.at ? tail : [...tail.slice(-tailCap), { live, counters }]));
+    if (live)
+      client.setQueryData<Sample[]>(keys.tail(id), (tail = []) =>
+        tail.at(-1)?.live.at === live.at ? tail : [...tail.slice(-tailCap), { live, counters }],
+      );
   });
   const query = useQuery({
     ...campaignOf(id),
@@ -234,11 +260,20 @@ export interface ContactFilter {
 }
 
 function contactsPage(id: string, page: number, filter: ContactFilter, signal: AbortSignal) {
-  const query = { page, page_size: 50, ...Object.fromEntries(Object.entries(filter).filter(([, v]) => v !== undefined)) };
-  return data(api.GET('/api/v1/campaigns/{campaign_id}/contacts', { params: { path: { campaign_id: id }, query }, signal }));
+  const query = {
+    page,
+    page_size: 50,
+    ...Object.fromEntries(Object.entries(filter).filter(([, v]) => v !== undefined)),
+  };
+  return data(
+    api.GET('/api/v1/campaigns/{campaign_id}/contacts', { params: { path: { campaign_id: id }, query }, signal }),
+  );
 }
 
-/** useContacts gives one page of 50; the page before stays on the screen while the next is fetched, but not while another number is looked for. */
+/**
+ * useContacts gives one page of 50; the page before stays on the screen while the next is fetched, but not while
+ * another number is looked for.
+ */
 export function useContacts(id: string, page: number, filter: ContactFilter): UseQueryResult<ContactsPage, Problem> {
   return useQuery<ContactsPage, Problem>({
     queryKey: [...keys.contacts(id), page, filter.status ?? '', filter.callback ?? '', filter.number ?? ''],
@@ -253,7 +288,8 @@ export type Command = 'start' | 'pause' | 'resume' | 'stop' | 'restart' | 'cance
 export function useCommand(id: string) {
   const client = useQueryClient();
   return useMutation<Campaign, Problem, Command>({
-    mutationFn: (command) => data(api.POST(`/api/v1/campaigns/{campaign_id}/${command}`, { params: { path: { campaign_id: id } } })),
+    mutationFn: (command) =>
+      data(api.POST(`/api/v1/campaigns/{campaign_id}/${command}`, { params: { path: { campaign_id: id } } })),
     onSuccess: (campaign) => {
       client.setQueryData(keys.campaign(id), campaign);
       void client.invalidateQueries({ queryKey: keys.contacts(id) });
@@ -275,7 +311,8 @@ export function useDelete(id: string) {
 export function useEdit(id: string) {
   const client = useQueryClient();
   return useMutation<Campaign, Problem, Schemas['SettingsPatch']>({
-    mutationFn: (body) => data(api.PATCH('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, body })),
+    mutationFn: (body) =>
+      data(api.PATCH('/api/v1/campaigns/{campaign_id}', { params: { path: { campaign_id: id } }, body })),
     onSuccess: (campaign) => {
       client.setQueryData(keys.campaign(id), campaign);
       void client.invalidateQueries({ queryKey: keys.activity(id) });
@@ -288,7 +325,8 @@ export function useEdit(id: string) {
 export function useClone(id: string) {
   const client = useQueryClient();
   return useMutation<Campaign, Problem, { name: string }>({
-    mutationFn: (body) => data(api.POST('/api/v1/campaigns/{campaign_id}/clone', { params: { path: { campaign_id: id } }, body })),
+    mutationFn: (body) =>
+      data(api.POST('/api/v1/campaigns/{campaign_id}/clone', { params: { path: { campaign_id: id } }, body })),
     onSuccess: (campaign) => {
       client.setQueryData(keys.campaign(campaign.campaign_id), campaign);
       void client.invalidateQueries({ queryKey: keys.campaigns });
@@ -301,7 +339,13 @@ export function useClone(id: string) {
 export function useActivity(id: string, page: number, all: boolean, stamp: string) {
   return useQuery({
     queryKey: [...keys.activity(id), page, all, stamp],
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/activity', { params: { path: { campaign_id: id }, query: { page, page_size: 20, ...(all ? { all } : {}) } }, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/campaigns/{campaign_id}/activity', {
+          params: { path: { campaign_id: id }, query: { page, page_size: 20, ...(all ? { all } : {}) } },
+          signal,
+        }),
+      ),
     placeholderData: keepPreviousData,
   });
 }
@@ -312,7 +356,12 @@ export function useLastEdit(id: string, version: number, wanted: boolean) {
     queryKey: [...keys.activity(id), 'last edit', version],
     enabled: wanted,
     queryFn: async ({ signal }) => {
-      const page = await data(api.GET('/api/v1/campaigns/{campaign_id}/activity', { params: { path: { campaign_id: id }, query: { page_size: 1, kinds: 'edit' } }, signal }));
+      const page = await data(
+        api.GET('/api/v1/campaigns/{campaign_id}/activity', {
+          params: { path: { campaign_id: id }, query: { page_size: 1, kinds: 'edit' } },
+          signal,
+        }),
+      );
       return page.activity[0] ?? null;
     },
   });
@@ -322,7 +371,8 @@ export function useLastEdit(id: string, version: number, wanted: boolean) {
 export function usePreflight(id: string) {
   return useQuery<Schemas['Preflight'], Problem>({
     queryKey: keys.preflight(id),
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/preflight', { params: { path: { campaign_id: id } }, signal })),
+    queryFn: ({ signal }) =>
+      data(api.GET('/api/v1/campaigns/{campaign_id}/preflight', { params: { path: { campaign_id: id } }, signal })),
   });
 }
 
@@ -331,12 +381,19 @@ export function useContact(id: string, contact: string, pollMs: number | false) 
   return useQuery<Schemas['ContactDetail'], Problem>({
     queryKey: keys.contact(id, contact),
     refetchInterval: pollMs,
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}', { params: { path: { campaign_id: id, contact_id: contact } }, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}', {
+          params: { path: { campaign_id: id, contact_id: contact } },
+          signal,
+        }),
+      ),
   });
 }
 
 /** What an operator does to one contact. */
-export type ContactCommand = { action: 'exclude'; reason: string } | { action: 'call-back'; at: string } | { action: 'retry-now' };
+export type ContactCommand =
+  { action: 'exclude'; reason: string } | { action: 'call-back'; at: string } | { action: 'retry-now' };
 
 /** useContactCommand carries it out; the contact is shown as it stands then. */
 export function useContactCommand(id: string, contact: string) {
@@ -346,9 +403,16 @@ export function useContactCommand(id: string, contact: string) {
       const params = { path: { campaign_id: id, contact_id: contact } };
       switch (c.action) {
         case 'exclude':
-          return data(api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude', { params, body: c.reason === '' ? {} : { reason: c.reason } }));
+          return data(
+            api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude', {
+              params,
+              body: c.reason === '' ? {} : { reason: c.reason },
+            }),
+          );
         case 'call-back':
-          return data(api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back', { params, body: { at: c.at } }));
+          return data(
+            api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back', { params, body: { at: c.at } }),
+          );
         case 'retry-now':
           return data(api.POST('/api/v1/campaigns/{campaign_id}/contacts/{contact_id}/retry-now', { params }));
       }
@@ -366,7 +430,13 @@ export function useLadder(call: string) {
   return useQuery<Schemas['Ladder'], Problem>({
     queryKey: keys.ladder(call),
     queryFn: async ({ signal }) => {
-      const ladder = await data(api.GET('/api/v1/calls/{call_id}/ladder', { params: { path: { call_id: call } }, headers: { Accept: 'application/json' }, signal }));
+      const ladder = await data(
+        api.GET('/api/v1/calls/{call_id}/ladder', {
+          params: { path: { call_id: call } },
+          headers: { Accept: 'application/json' },
+          signal,
+        }),
+      );
       if (typeof ladder === 'string') throw new Problem(0, 'console_fault', 'The ladder came as text.');
       return ladder;
     },

@@ -48,7 +48,10 @@ async function fetched(signal = new AbortController().signal) {
 test('a report that broke off goes on behind its last whole row, wherever it was cut', async () => {
   for (let cut = 1; cut < whole.length; cut += 3) {
     const rows = [1, 2, 3, 4].filter((n) => whole.indexOf(row(n)) + row(n).length <= cut);
-    const asked = server({ text: whole.slice(0, cut), breaks: true }, { text: rows.length === 0 ? whole : [1, 2, 3, 4].slice(rows.length).map(row).join('') });
+    const asked = server(
+      { text: whole.slice(0, cut), breaks: true },
+      { text: rows.length === 0 ? whole : [1, 2, 3, 4].slice(rows.length).map(row).join('') },
+    );
     const { end, told } = await fetched();
     if (!('file' in end)) throw end;
     expect(await end.file.text()).toBe(whole);
@@ -61,7 +64,10 @@ test('a report that broke off goes on behind its last whole row, wherever it was
 test('a report that nothing can follow is an error, never a shorter file', async () => {
   const gone = new Response('{"code":"cursor_not_found","detail":"no such dial"}', { status: 404 });
   const refused = server({ text: header + row(1), breaks: true }, gone);
-  expect((await fetched()).end).toMatchObject({ code: 'report_broken', message: expect.stringContaining('after 1 row,') as string });
+  expect((await fetched()).end).toMatchObject({
+    code: 'report_broken',
+    message: expect.stringContaining('after 1 row,') as string,
+  });
   expect(refused).toHaveLength(2);
   const silent = server({ text: header + row(1), breaks: true }, { text: '', breaks: true });
   expect((await fetched()).end).toMatchObject({ code: 'report_broken' });

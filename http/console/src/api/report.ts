@@ -60,16 +60,20 @@ class Part {
 }
 
 /**
- * fetchReport reads the Attempt Report of a campaign, all its runs, to its end and gives it as a file. The server breaks the
- * connection when it cannot finish, and networks do: the report is gone on with behind its last whole row. One that cannot
- * be is an error, never a shorter file.
+ * fetchReport reads the Attempt Report of a campaign, all its runs, to its end and gives it as a file. The server
+ * breaks the connection when it cannot finish, and networks do: the report is gone on with behind its last whole row.
+ * One that cannot be is an error, never a shorter file.
  */
-export async function fetchReport(campaign: string, signal: AbortSignal, progress: (p: ReportProgress) => void): Promise<ReportProgress & { file: Blob }> {
+export async function fetchReport(
+  campaign: string,
+  signal: AbortSignal,
+  progress: (p: ReportProgress) => void,
+): Promise<ReportProgress & { file: Blob }> {
   const part = new Part();
   const { counter } = part;
   const told = () => ({ rows: counter.rows, bytes: part.bytes });
   const over = () => signal.aborted;
-  for (let failures = 0; ; ) {
+  for (let failures = 0; ;) {
     const before = counter.wholeBytes;
     try {
       await read(campaign, part, signal, () => progress(told()));
@@ -81,7 +85,12 @@ export async function fetchReport(campaign: string, signal: AbortSignal, progres
       // What was never begun is refused; a part that nothing can follow is lost.
       if (!part.begun || p.code === 'console_fault') throw p;
       if (counter.wholeBytes > before) failures = 0;
-      if (!passing(p) || ++failures > triesCap) throw new Problem(0, 'report_broken', `The report broke off after ${plural(counter.rows, 'row')}, before its end. Nothing was saved; try again.`);
+      if (!passing(p) || ++failures > triesCap)
+        throw new Problem(
+          0,
+          'report_broken',
+          `The report broke off after ${plural(counter.rows, 'row')}, before its end. Nothing was saved; try again.`,
+        );
       part.cutOff();
       progress({ ...told(), waiting: true });
       await pause(Math.max(p.retryAfterMs ?? 0, Math.min(firstWaitMs * 2 ** (failures - 1), longestWaitMs)), signal);
@@ -90,7 +99,12 @@ export async function fetchReport(campaign: string, signal: AbortSignal, progres
   }
 }
 
-const cancelled = (counter: RowCounter) => new Problem(0, 'report_cancelled', `The download was cancelled after ${plural(counter.rows, 'row')}. Nothing was saved.`);
+const cancelled = (counter: RowCounter) =>
+  new Problem(
+    0,
+    'report_cancelled',
+    `The download was cancelled after ${plural(counter.rows, 'row')}. Nothing was saved.`,
+  );
 
 /** passing says whether the same request may be answered a little later: no answer, overload, a fault. */
 function passing(p: Problem): boolean {
@@ -101,7 +115,10 @@ function passing(p: Problem): boolean {
 async function read(campaign: string, part: Part, signal: AbortSignal, came: () => void) {
   const after = part.counter.cursor;
   const query = after === undefined ? '' : `?${String(new URLSearchParams({ after, columns: part.columns }))}`;
-  const answer = await fetch(`/api/v1/campaigns/${encodeURIComponent(campaign)}/attempts.csv${query}`, { signal, cache: 'no-store' });
+  const answer = await fetch(`/api/v1/campaigns/${encodeURIComponent(campaign)}/attempts.csv${query}`, {
+    signal,
+    cache: 'no-store',
+  });
   if (!answer.ok) throw problemOf(answer.status, await answer.text(), answer.headers.get('Retry-After'));
   part.begun = true;
   if (answer.body === null) throw unreachable();

@@ -30,7 +30,10 @@ export function useReviews(page: number, filter: ReviewFilter) {
   return useQuery<ReviewList, Problem>({
     queryKey: [...reviews, 'list', page, filter],
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => data(api.GET('/api/v1/amd/reviews', { params: { query: { ...filter, page, page_size: reviewsPageSize } }, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/amd/reviews', { params: { query: { ...filter, page, page_size: reviewsPageSize } }, signal }),
+      ),
   });
 }
 
@@ -39,17 +42,29 @@ export function useConfusion(campaign: string | undefined) {
   return useQuery<Confusion, Problem>({
     queryKey: [...reviews, 'confusion', campaign ?? ''],
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => data(api.GET('/api/v1/amd/confusion', { params: { query: campaign === undefined ? {} : { campaign_id: campaign } }, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/amd/confusion', {
+          params: { query: campaign === undefined ? {} : { campaign_id: campaign } },
+          signal,
+        }),
+      ),
   });
 }
 
 export function useLabel() {
-  return useChange(({ attempt, label }: { attempt: string; label: Label }) => api.PUT('/api/v1/amd/reviews/{attempt_id}', { params: { path: { attempt_id: attempt } }, body: { label } }), reviews);
+  return useChange(
+    ({ attempt, label }: { attempt: string; label: Label }) =>
+      api.PUT('/api/v1/amd/reviews/{attempt_id}', { params: { path: { attempt_id: attempt } }, body: { label } }),
+    reviews,
+  );
 }
 
 /** exportOf is where the labelled calls are, as a folder to measure and train on. */
 export function exportOf(filter: ReviewFilter): string {
-  const query = new URLSearchParams(Object.entries(filter).flatMap(([k, v]) => (v === undefined || k === 'labelled' ? [] : [[k, String(v)]])));
+  const query = new URLSearchParams(
+    Object.entries(filter).flatMap(([k, v]) => (v === undefined || k === 'labelled' ? [] : [[k, String(v)]])),
+  );
   return `/api/v1/amd/export.zip${query.size === 0 ? '' : `?${query.toString()}`}`;
 }
 
@@ -57,6 +72,9 @@ export function exportOf(filter: ReviewFilter): string {
 export function useCampaignNames() {
   return useQuery<{ value: string; label: string }[], Problem>({
     queryKey: ['campaign names'],
-    queryFn: async ({ signal }) => (await data(api.GET('/api/v1/campaigns', { params: { query: { page_size: 200 } }, signal }))).campaigns.map((c) => ({ value: c.campaign_id, label: c.settings.name })),
+    queryFn: async ({ signal }) =>
+      (await data(api.GET('/api/v1/campaigns', { params: { query: { page_size: 200 } }, signal }))).campaigns.map(
+        (c) => ({ value: c.campaign_id, label: c.settings.name }),
+      ),
   });
 }

@@ -2,9 +2,9 @@
 const idField = 3;
 
 /**
- * RowCounter counts the records of an Attempt Report (CSV, RFC 4180) while it arrives in pieces, without keeping it: line
- * breaks within quotes are no end of a record, a last line without a break is one. Of a report that broke off it knows how
- * many bytes are whole records, and which was the last.
+ * RowCounter counts the records of an Attempt Report (CSV, RFC 4180) while it arrives in pieces, without keeping it:
+ * line breaks within quotes are no end of a record, a last line without a break is one. Of a report that broke off it
+ * knows how many bytes are whole records, and which was the last.
  */
 export class RowCounter {
   #quoted = false;

@@ -8,7 +8,8 @@ import type { paths } from './schema';
 
 export type Suppression = Schemas['Suppression'];
 export type SuppressionPage = paths['/api/v1/suppressions']['get']['responses']['200']['content']['application/json'];
-export type SuppressionImport = paths['/api/v1/suppressions/imports']['post']['responses']['200']['content']['application/json'];
+export type SuppressionImport =
+  paths['/api/v1/suppressions/imports']['post']['responses']['200']['content']['application/json'];
 
 const suppressions = ['suppressions'] as const;
 
@@ -16,17 +17,31 @@ const suppressions = ['suppressions'] as const;
 export function useSuppressions(page: number, number: string) {
   return useQuery<SuppressionPage, Problem>({
     queryKey: [...suppressions, page, number],
-    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined), // none of another search
-    queryFn: ({ signal }) => data(api.GET('/api/v1/suppressions', { params: { query: { page, page_size: 50, ...(number === '' ? {} : { number }) } }, signal })),
+    // None of another search.
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === number ? before : undefined),
+    queryFn: ({ signal }) =>
+      data(
+        api.GET('/api/v1/suppressions', {
+          params: { query: { page, page_size: 50, ...(number === '' ? {} : { number }) } },
+          signal,
+        }),
+      ),
   });
 }
 
 export function useSuppress() {
-  return useChange(({ numbers, reason }: { numbers: string[]; reason: string }) => api.POST('/api/v1/suppressions', { body: { numbers, ...(reason === '' ? {} : { reason }) } }), suppressions);
+  return useChange(
+    ({ numbers, reason }: { numbers: string[]; reason: string }) =>
+      api.POST('/api/v1/suppressions', { body: { numbers, ...(reason === '' ? {} : { reason }) } }),
+    suppressions,
+  );
 }
 
 export function useLift() {
-  return useChange((number: string) => api.DELETE('/api/v1/suppressions/{number}', { params: { path: { number } } }), suppressions);
+  return useChange(
+    (number: string) => api.DELETE('/api/v1/suppressions/{number}', { params: { path: { number } } }),
+    suppressions,
+  );
 }
 
 /** useImportSuppressions sends a file as it is. */

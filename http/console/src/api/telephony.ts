@@ -31,11 +31,18 @@ export function useTrunks() {
 }
 
 export function usePutTrunk() {
-  return useChange(({ id, body }: { id: string; body: TrunkRequest }) => api.PUT('/api/v1/trunks/{trunk_id}', { params: { path: { trunk_id: id } }, body }), trunks);
+  return useChange(
+    ({ id, body }: { id: string; body: TrunkRequest }) =>
+      api.PUT('/api/v1/trunks/{trunk_id}', { params: { path: { trunk_id: id } }, body }),
+    trunks,
+  );
 }
 
 export function useDeleteTrunk() {
-  return useChange((id: string) => api.DELETE('/api/v1/trunks/{trunk_id}', { params: { path: { trunk_id: id } } }), trunks);
+  return useChange(
+    (id: string) => api.DELETE('/api/v1/trunks/{trunk_id}', { params: { path: { trunk_id: id } } }),
+    trunks,
+  );
 }
 
 /** useNumberHealth gives the numbers as they stand at this moment. */
@@ -48,7 +55,11 @@ export function useNumberHealth() {
 }
 
 export function usePutNumber() {
-  return useChange(({ number, body }: { number: string; body: NumberRequest }) => api.PUT('/api/v1/numbers/{number}', { params: { path: { number } }, body }), keys.numbers);
+  return useChange(
+    ({ number, body }: { number: string; body: NumberRequest }) =>
+      api.PUT('/api/v1/numbers/{number}', { params: { path: { number } }, body }),
+    keys.numbers,
+  );
 }
 
 /** useBotHealth gives the bots as they stand at this moment. */
@@ -61,11 +72,19 @@ export function useBotHealth() {
 }
 
 export function usePutBot() {
-  return useChange(({ id, body }: { id: string; body: BotRequest }) => api.PUT('/api/v1/bots/{bot_id}', { params: { path: { bot_id: id } }, body }), keys.bots);
+  return useChange(
+    ({ id, body }: { id: string; body: BotRequest }) =>
+      api.PUT('/api/v1/bots/{bot_id}', { params: { path: { bot_id: id } }, body }),
+    keys.bots,
+  );
 }
 
 export function useDeleteBot() {
-  return useChange(({ id, force }: { id: string; force: boolean }) => api.DELETE('/api/v1/bots/{bot_id}', { params: { path: { bot_id: id }, query: { force } } }), keys.bots);
+  return useChange(
+    ({ id, force }: { id: string; force: boolean }) =>
+      api.DELETE('/api/v1/bots/{bot_id}', { params: { path: { bot_id: id }, query: { force } } }),
+    keys.bots,
+  );
 }
 
 /** What a test call is placed with; with a trunk, over that one alone. */
@@ -79,8 +98,15 @@ export interface TestCall {
 
 export function useTestCall() {
   return useChange(({ trunk, bot, to, from, variables }: TestCall) => {
-    const body = { bot_id: bot, to_number: to, ...(from === undefined ? {} : { from_number: from }), ...(Object.keys(variables).length === 0 ? {} : { variables }) };
-    return trunk === undefined ? api.POST('/api/v1/sip/dialout', { body }) : api.POST('/api/v1/trunks/{trunk_id}/test', { params: { path: { trunk_id: trunk } }, body });
+    const body = {
+      bot_id: bot,
+      to_number: to,
+      ...(from === undefined ? {} : { from_number: from }),
+      ...(Object.keys(variables).length === 0 ? {} : { variables }),
+    };
+    return trunk === undefined
+      ? api.POST('/api/v1/sip/dialout', { body })
+      : api.POST('/api/v1/trunks/{trunk_id}/test', { params: { path: { trunk_id: trunk } }, body });
   });
 }
 
@@ -99,7 +125,14 @@ export function useCallLadder(id: string, over: boolean) {
     queryKey: ['call-ladder', id, over],
     refetchInterval: over ? false : 1_500,
     retry: false,
-    queryFn: async ({ signal }) => (await data(api.GET('/api/v1/calls/{call_id}/ladder', { params: { path: { call_id: id } }, headers: { Accept: 'application/json' }, signal }))) as Ladder,
+    queryFn: async ({ signal }) =>
+      (await data(
+        api.GET('/api/v1/calls/{call_id}/ladder', {
+          params: { path: { call_id: id } },
+          headers: { Accept: 'application/json' },
+          signal,
+        }),
+      )) as Ladder,
   });
 }
 

@@ -9,7 +9,9 @@ import type { paths } from './schema';
 
 export type User = Schemas['User'];
 export type UserDraft = NonNullable<paths['/api/v1/users']['post']['requestBody']>['content']['application/json'];
-export type UserChange = NonNullable<paths['/api/v1/users/{user_id}']['patch']['requestBody']>['content']['application/json'];
+export type UserChange = NonNullable<
+  paths['/api/v1/users/{user_id}']['patch']['requestBody']
+>['content']['application/json'];
 
 const users = ['users'] as const;
 
@@ -25,7 +27,12 @@ export function useCreateUser() {
 }
 
 export function useChangeUser() {
-  return useChange(({ id, change }: { id: string; change: UserChange }) => api.PATCH('/api/v1/users/{user_id}', { params: { path: { user_id: id } }, body: change }), users, keys.session); // it may be oneself
+  return useChange(
+    ({ id, change }: { id: string; change: UserChange }) =>
+      api.PATCH('/api/v1/users/{user_id}', { params: { path: { user_id: id } }, body: change }),
+    users,
+    keys.session,
+  ); // it may be oneself
 }
 
 /** useChangePassword changes one's own; it ends every session, this one included. */

@@ -33,27 +33,50 @@ export function useCreateWebhook() {
 }
 
 export function useChangeWebhook() {
-  return useChange(({ id, change }: { id: string; change: Partial<WebhookDraft> & { is_active?: boolean } }) => api.PATCH('/api/v1/webhooks/{webhook_id}', { params: { path: { webhook_id: id } }, body: change }), webhooks);
+  return useChange(
+    ({ id, change }: { id: string; change: Partial<WebhookDraft> & { is_active?: boolean } }) =>
+      api.PATCH('/api/v1/webhooks/{webhook_id}', { params: { path: { webhook_id: id } }, body: change }),
+    webhooks,
+  );
 }
 
 export function useDeleteWebhook() {
-  return useChange((id: string) => api.DELETE('/api/v1/webhooks/{webhook_id}', { params: { path: { webhook_id: id } } }), webhooks);
+  return useChange(
+    (id: string) => api.DELETE('/api/v1/webhooks/{webhook_id}', { params: { path: { webhook_id: id } } }),
+    webhooks,
+  );
 }
 
 export function useRotateSecret() {
-  return useChange((id: string) => api.POST('/api/v1/webhooks/{webhook_id}/rotate-secret', { params: { path: { webhook_id: id } } }), webhooks);
+  return useChange(
+    (id: string) => api.POST('/api/v1/webhooks/{webhook_id}/rotate-secret', { params: { path: { webhook_id: id } } }),
+    webhooks,
+  );
 }
 
 export function useTestWebhook() {
-  return useChange((id: string) => api.POST('/api/v1/webhooks/{webhook_id}/test', { params: { path: { webhook_id: id } } }), deliveries);
+  return useChange(
+    (id: string) => api.POST('/api/v1/webhooks/{webhook_id}/test', { params: { path: { webhook_id: id } } }),
+    deliveries,
+  );
 }
 
 export function useReplayFailed() {
-  return useChange(({ id, since }: { id: string; since: string }) => api.POST('/api/v1/webhooks/{webhook_id}/replay', { params: { path: { webhook_id: id } }, body: { since } }), deliveries);
+  return useChange(
+    ({ id, since }: { id: string; since: string }) =>
+      api.POST('/api/v1/webhooks/{webhook_id}/replay', { params: { path: { webhook_id: id } }, body: { since } }),
+    deliveries,
+  );
 }
 
 export function useReplay(webhook: string) {
-  return useChange((id: string) => api.POST('/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay', { params: { path: { webhook_id: webhook, delivery_id: id } } }), deliveries);
+  return useChange(
+    (id: string) =>
+      api.POST('/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay', {
+        params: { path: { webhook_id: webhook, delivery_id: id } },
+      }),
+    deliveries,
+  );
 }
 
 /** useDeliveries gives the log of an endpoint, the newest first, further back a part at a time. */
@@ -65,7 +88,14 @@ export function useDeliveries(webhook: string, state: Delivery['state'] | undefi
     queryFn: ({ signal, pageParam }) =>
       data(
         api.GET('/api/v1/webhooks/{webhook_id}/deliveries', {
-          params: { path: { webhook_id: webhook }, query: { page_size: 50, ...(state === undefined ? {} : { state }), ...(pageParam === '' ? {} : { cursor: pageParam }) } },
+          params: {
+            path: { webhook_id: webhook },
+            query: {
+              page_size: 50,
+              ...(state === undefined ? {} : { state }),
+              ...(pageParam === '' ? {} : { cursor: pageParam }),
+            },
+          },
           signal,
         }),
       ),

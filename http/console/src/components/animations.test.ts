@@ -9,8 +9,8 @@ test('what never stops moving is not painted again', () => {
   const src = join(import.meta.dirname, '..');
   const sheets = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.css'));
   const moved = sheets.flatMap((file) =>
-    [...readFileSync(join(src, file), 'utf8').matchAll(/@keyframes[^{]*\{((?:[^{}]*\{[^{}]*\})*)\s*\}/g)].flatMap(([, steps]) =>
-      [...(steps ?? '').matchAll(/([a-z-]+)\s*:/g)].map(([, property]) => `${file}: ${property}`),
+    [...readFileSync(join(src, file), 'utf8').matchAll(/@keyframes[^{]*\{((?:[^{}]*\{[^{}]*\})*)\s*\}/g)].flatMap(
+      ([, steps]) => [...(steps ?? '').matchAll(/([a-z-]+)\s*:/g)].map(([, property]) => `${file}: ${property}`),
     ),
   );
   expect(moved.length).toBeGreaterThan(0);

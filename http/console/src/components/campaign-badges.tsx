@@ -10,7 +10,13 @@ export function CampaignBadges({ campaign: c }: { campaign: Pick<Campaign, 'stat
   return (
     <Group gap={6} wrap="wrap">
       <ToneBadge tone={status.tone} label={status.label} alive={c.status === 'running'} />
-      {c.settings.always_on && <ToneBadge tone="purple" label="Always-on" title="Never completes by itself: runs and accepts contacts until it is stopped" />}
+      {c.settings.always_on && (
+        <ToneBadge
+          tone="purple"
+          label="Always-on"
+          title="Never completes by itself: runs and accepts contacts until it is stopped"
+        />
+      )}
       {c.draining && <ToneBadge tone="amber" label="Draining" title="Ended; the last conversations finish" />}
     </Group>
   );

@@ -17,7 +17,13 @@ interface Props {
 export function Card({ title, aside, place, children }: Props) {
   const id = useId();
   return (
-    <Paper component="section" {...(place === undefined ? {} : { ref: place })} withBorder className={css.card} aria-labelledby={id}>
+    <Paper
+      component="section"
+      {...(place === undefined ? {} : { ref: place })}
+      withBorder
+      className={css.card}
+      aria-labelledby={id}
+    >
       <Group justify="space-between" className={css.head} wrap="wrap" gap="xs">
         <Title order={2} id={id} className={css.title}>
           {title}

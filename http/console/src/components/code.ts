@@ -7,7 +7,9 @@ export interface Code<P> {
   Show: ComponentType<P>;
 }
 
-/** code is React's lazy for what may be there already: then it is drawn at once, and nothing stands in for it meanwhile. */
+/**
+ * code is React's lazy for what may be there already: then it is drawn at once, and nothing stands in for it meanwhile.
+ */
 export function code<P extends object>(from: () => Promise<{ default: ComponentType<P> }>): Code<P> {
   let there: ComponentType<P> | undefined;
   let coming: Promise<ComponentType<P>> | undefined;

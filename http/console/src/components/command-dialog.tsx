@@ -26,7 +26,8 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
     if (action === 'delete') go(home);
   };
   const carryOut = () => {
-    // The page may learn before this answer that the campaign is gone, and take the dialog away: what follows comes all the same.
+    // The page may learn before this answer that the campaign is gone, and take the dialog away: what follows comes all
+    // the same.
     const carriedOut: Promise<unknown> = action === 'delete' ? remove.mutateAsync() : command.mutateAsync(action);
     carriedOut.then(done, () => undefined); // what was refused is shown
   };
@@ -34,7 +35,10 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
     <Dialog close={busy ? () => undefined : close} title={question.title}>
       <Stack>
         {problem ? (
-          <Failure problem={problem} title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'} />
+          <Failure
+            problem={problem}
+            title={problem.code === 'preflight_failed' ? 'The campaign cannot dial yet' : 'That was refused'}
+          />
         ) : (
           <List spacing={6} size="sm">
             {question.consequences.map((line) => (
@@ -46,7 +50,12 @@ export function CommandDialog({ action, campaign, close }: { action: Asked; camp
           <Button variant="default" onClick={close} disabled={busy} data-autofocus={question.grave || undefined}>
             {problem ? 'Close' : 'Cancel'}
           </Button>
-          <Button {...(question.grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={question.grave ? undefined : true}>
+          <Button
+            {...(question.grave ? { color: 'red.9' } : {})}
+            loading={busy}
+            onClick={carryOut}
+            data-autofocus={question.grave ? undefined : true}
+          >
             {problem ? 'Try again' : question.confirm}
           </Button>
         </Group>

@@ -24,7 +24,19 @@ interface Props {
 }
 
 /** Confirm asks before something is done, and shows why it was refused. */
-export function Confirm({ title, lines, confirm, again = 'Try again', grave = false, busy, problem, carryOut, close, overDrawer = false, children }: Props) {
+export function Confirm({
+  title,
+  lines,
+  confirm,
+  again = 'Try again',
+  grave = false,
+  busy,
+  problem,
+  carryOut,
+  close,
+  overDrawer = false,
+  children,
+}: Props) {
   const leave = busy ? () => undefined : close;
   return (
     <Dialog close={leave} title={title} overDrawer={overDrawer}>
@@ -42,7 +54,12 @@ export function Confirm({ title, lines, confirm, again = 'Try again', grave = fa
           <Button variant="default" onClick={close} disabled={busy} data-autofocus={grave || undefined}>
             {problem ? 'Close' : 'Cancel'}
           </Button>
-          <Button {...(grave ? { color: 'red.9' } : {})} loading={busy} onClick={carryOut} data-autofocus={grave ? undefined : true}>
+          <Button
+            {...(grave ? { color: 'red.9' } : {})}
+            loading={busy}
+            onClick={carryOut}
+            data-autofocus={grave ? undefined : true}
+          >
             {problem ? again : confirm}
           </Button>
         </Group>

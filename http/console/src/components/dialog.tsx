@@ -38,7 +38,17 @@ export function Dialog({ title, close, overDrawer = false, children, ...how }: P
 }
 
 /** Side is a dialog at the edge of the page. */
-export function Side({ title, close, size, children }: { title: string; close: () => void; size: string; children: ReactNode }) {
+export function Side({
+  title,
+  close,
+  size,
+  children,
+}: {
+  title: string;
+  close: () => void;
+  size: string;
+  children: ReactNode;
+}) {
   useFocusBack();
   return (
     <Drawer opened onClose={close} position="right" size={size} title={<Text fw={650}>{title}</Text>}>

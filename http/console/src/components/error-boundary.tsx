@@ -38,7 +38,10 @@ export class ErrorBoundary extends Component<Props, State> {
           <Title order={1} size="h3">
             This page broke
           </Title>
-          <Text c="dimmed">That is a fault of the console; campaigns and calls are not touched by it. Loading the page again often helps.</Text>
+          <Text c="dimmed">
+            That is a fault of the console; campaigns and calls are not touched by it. Loading the page again often
+            helps.
+          </Text>
           <Text size="sm" ff="monospace" role="alert">
             {fault.message}
           </Text>

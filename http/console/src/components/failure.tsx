@@ -13,7 +13,14 @@ interface Props {
 /** Failure shows what the API refused, every mistake or blocker that it named, and how to find it in the log. */
 export function Failure({ problem, title = 'That did not work', retry }: Props) {
   return (
-    <Alert role="alert" color="red" variant="light" icon={<AlertIcon />} title={title} styles={{ title: { color: 'var(--mantine-color-error)' } }}>
+    <Alert
+      role="alert"
+      color="red"
+      variant="light"
+      icon={<AlertIcon />}
+      title={title}
+      styles={{ title: { color: 'var(--mantine-color-error)' } }}
+    >
       {problem.errors.length === 0 ? (
         <Text size="sm">{problem.message}</Text>
       ) : (

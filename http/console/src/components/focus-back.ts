@@ -16,7 +16,10 @@ document.addEventListener('focusin', (e) => {
 /** What opened the dialog that has just been closed: the one that follows it at once gives the focus back there. */
 let handed: Element | null = null;
 
-/** So many dialogs have been closed and have not given the focus back yet: that takes the next turn of the browser, whenever it comes. */
+/**
+ * So many dialogs have been closed and have not given the focus back yet: that takes the next turn of the browser,
+ * whenever it comes.
+ */
 let returning = 0;
 const settleMs = 100;
 
@@ -31,9 +34,9 @@ export function whenSettled(f: () => void): () => void {
 }
 
 /**
- * useFocusBack gives the focus back, when what uses it is gone, to what had it before: a dialog that is closed would lose
- * it. A choice of a menu had it from the menu's button. What went with the dialog, as a row that was deleted, is followed by
- * the page.
+ * useFocusBack gives the focus back, when what uses it is gone, to what had it before: a dialog that is closed would
+ * lose it. A choice of a menu had it from the menu's button. What went with the dialog, as a row that was deleted, is
+ * followed by the page.
  */
 export function useFocusBack() {
   useLayoutEffect(() => {
@@ -47,7 +50,8 @@ export function useFocusBack() {
         returning--;
         if (document.activeElement !== document.body) return;
         if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
-        if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true });
+        if (document.activeElement === document.body)
+          document.getElementById('content')?.focus({ preventScroll: true });
       });
     };
   }, []);

@@ -12,7 +12,16 @@ export function HealthBanner() {
   return (
     <div role="status" className={css.banner}>
       {troubles(data ?? []).map((t) => (
-        <Alert key={t.name} data-trouble={t.name} color="red" variant="light" radius={0} icon={<AlertIcon />} title={t.title} styles={{ title: { color: 'var(--mantine-color-error)' } }}>
+        <Alert
+          key={t.name}
+          data-trouble={t.name}
+          color="red"
+          variant="light"
+          radius={0}
+          icon={<AlertIcon />}
+          title={t.title}
+          styles={{ title: { color: 'var(--mantine-color-error)' } }}
+        >
           <Text size="sm">{t.sentence}</Text>
           {t.detail !== '' && (
             <Text size="sm" mt={4}>

@@ -4,7 +4,10 @@ import { useEffect, useState } from 'react';
 /** The pointer rests so long before the sentence is shown. */
 const restMs = 300;
 
-/** Hint is a word with a sentence about it, shown where the pointer rests. Until then it costs nothing: a page has dozens. */
+/**
+ * Hint is a word with a sentence about it, shown where the pointer rests. Until then it costs nothing: a page has
+ * dozens.
+ */
 export function Hint({ label, about }: { label: string; about: string }) {
   const [pointed, setPointed] = useState(false);
   const [shown, setShown] = useState(false);

@@ -23,7 +23,10 @@ export function icon(drawing: ReactNode, fill = false) {
   };
 }
 
-export const PlayIcon = icon(<path d="M8 5.6v12.8a.6.6 0 0 0 .9.5l10.4-6.4a.6.6 0 0 0 0-1L8.9 5.100a.6.6 0 0 0-.9.5z" />, true);
+export const PlayIcon = icon(
+  <path d="M8 5.6v12.8a.6.6 0 0 0 .9.5l10.4-6.4a.6.6 0 0 0 0-1L8.9 5.100a.6.6 0 0 0-.9.5z" />,
+  true,
+);
 export const PauseIcon = icon(<path d="M8 5h2.500v14H8zM13.5 5H16v14h-2.500z" />, true);
 export const StopIcon = icon(<rect x="6.5" y="6.5" width="11" height="11" rx="1.5" />, true);
 export const RestartIcon = icon(<path d="M5 12a7 7 0 1 1 2.1 5M5 12V7.500M5 12h4.5" />);
@@ -74,7 +77,9 @@ export const InfoIcon = icon(
 export const BookIcon = icon(<path d="M5 4h10.500A3.5 3.5 0 0 1 19 7.500V20H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h11" />);
 export const PlusIcon = icon(<path d="M12 5v14M5 12h14" />);
 export const TrashIcon = icon(<path d="M5 7h14M10 7V4.500h4V7M7 7l.800 12.500h8.400L17 7M10.5 11v5M13.5 11v5" />);
-export const CampaignIcon = icon(<path d="M4 10v4a1 1 0 0 0 1 1h3l8 4.500v-15L8 9H5a1 1 0 0 0-1 1zM19 9.500a4 4 0 0 1 0 5" />);
+export const CampaignIcon = icon(
+  <path d="M4 10v4a1 1 0 0 0 1 1h3l8 4.500v-15L8 9H5a1 1 0 0 0-1 1zM19 9.500a4 4 0 0 1 0 5" />,
+);
 export const FileIcon = icon(<path d="M7 3.500h7l4 4v13H7zM14 3.500v4h4" />);
 
 export const EditIcon = icon(<path d="M5 19h3.500L19 8.500 15.5 5 5 15.500zM13 7.500l3.500 3.500" />);

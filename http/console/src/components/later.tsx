@@ -1,8 +1,8 @@
 import type { ReactNode, RefObject } from 'react';
 import { startTransition, useEffect, useRef, useState } from 'react';
 
-// What stands below is drawn when the page can be used already: first what comes into view, then the rest, piece by piece,
-// so that a click never waits for a list that nobody looks at.
+// What stands below is drawn when the page can be used already: first what comes into view, then the rest, piece by
+// piece, so that a click never waits for a list that nobody looks at.
 
 /** A page rests so long before what is in view is drawn, and what is not. */
 const calmMs = 500;
@@ -42,7 +42,10 @@ function plan() {
     next.draw();
     plan();
   };
-  const t = setTimeout(() => (planned = idle(draw, patienceMs)), near === undefined ? restMs : Math.max(0, next.from - performance.now()));
+  const t = setTimeout(
+    () => (planned = idle(draw, patienceMs)),
+    near === undefined ? restMs : Math.max(0, next.from - performance.now()),
+  );
   planned = () => clearTimeout(t);
 }
 
@@ -68,7 +71,11 @@ export function Later({ height, children }: { height: number; children: ReactNod
   useEffect(() => {
     const node = place.current;
     if (drawn || node === null) return undefined;
-    const w: Waiting = { draw: () => startTransition(() => setDrawn(true)), near: false, from: performance.now() + calmMs };
+    const w: Waiting = {
+      draw: () => startTransition(() => setDrawn(true)),
+      near: false,
+      from: performance.now() + calmMs,
+    };
     waiting.push(w);
     plan();
     const seen = new IntersectionObserver((entries) => {
@@ -92,7 +99,9 @@ export function useSeen(at: RefObject<HTMLElement | null>): boolean {
   useEffect(() => {
     const node = at.current;
     if (node === null) return undefined;
-    const seen = new IntersectionObserver((entries) => setInView(entries.at(-1)?.isIntersecting ?? true), { rootMargin: '100px' });
+    const seen = new IntersectionObserver((entries) => setInView(entries.at(-1)?.isIntersecting ?? true), {
+      rootMargin: '100px',
+    });
     seen.observe(node);
     const tell = () => setLooked(document.visibilityState === 'visible');
     document.addEventListener('visibilitychange', tell);

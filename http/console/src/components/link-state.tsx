@@ -7,7 +7,11 @@ import { ToneWord } from './tone-badge';
 const links: Record<string, { tone: Tone; label: string; more: string }> = {
   live: { tone: 'green', label: 'Live', more: 'Figures change as things happen.' },
   connecting: { tone: 'grey', label: 'Connecting', more: 'The live stream is being opened.' },
-  broken: { tone: 'amber', label: 'Reconnecting', more: 'The live stream is interrupted; meanwhile figures are fetched every few seconds.' },
+  broken: {
+    tone: 'amber',
+    label: 'Reconnecting',
+    more: 'The live stream is interrupted; meanwhile figures are fetched every few seconds.',
+  },
   refused: { tone: 'red', label: 'Not live', more: 'The live stream was refused.' },
 };
 

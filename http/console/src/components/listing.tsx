@@ -35,18 +35,42 @@ export function ListingPage<T>({ title, intro, action, above, query, children }:
         {action}
       </Group>
       {above}
-      {query.isError && query.data === undefined && <Failure title="This cannot be shown" problem={query.error} retry={() => void query.refetch()} />}
+      {query.isError && query.data === undefined && (
+        <Failure title="This cannot be shown" problem={query.error} retry={() => void query.refetch()} />
+      )}
       {query.isPending && <Skeleton height={240} radius="md" role="status" aria-label="Loading" />}
       {query.data !== undefined && children(query.data)}
     </PageBody>
   );
 }
 
-/** Rows is a table within its frame; wider than the screen, it is scrolled sideways: a plain one, in which nothing takes the focus, by itself. */
-export function Rows({ label, heads, minWidth = 760, plain = false, children, foot }: { label: string; heads: ReactNode; minWidth?: number; plain?: boolean; children: ReactNode; foot?: ReactNode }) {
+/**
+ * Rows is a table within its frame; wider than the screen, it is scrolled sideways: a plain one, in which nothing takes
+ * the focus, by itself.
+ */
+export function Rows({
+  label,
+  heads,
+  minWidth = 760,
+  plain = false,
+  children,
+  foot,
+}: {
+  label: string;
+  heads: ReactNode;
+  minWidth?: number;
+  plain?: boolean;
+  children: ReactNode;
+  foot?: ReactNode;
+}) {
   return (
     <Paper withBorder className={css.card}>
-      <Table.ScrollContainer type="native" minWidth={minWidth} className={css.scroller} {...(plain ? { tabIndex: 0, role: 'region', 'aria-label': `${label}, scrollable` } : {})}>
+      <Table.ScrollContainer
+        type="native"
+        minWidth={minWidth}
+        className={css.scroller}
+        {...(plain ? { tabIndex: 0, role: 'region', 'aria-label': `${label}, scrollable` } : {})}
+      >
         <Table aria-label={label} verticalSpacing="sm" horizontalSpacing="md" highlightOnHover>
           <Table.Thead>
             <Table.Tr>{heads}</Table.Tr>
@@ -85,7 +109,10 @@ export function Empty({ title, children, action }: { title: string; children: Re
   );
 }
 
-/** Sought shows only rows that were looked for: none, and the reason, for a search that cannot be applied; none before it was asked. */
+/**
+ * Sought shows only rows that were looked for: none, and the reason, for a search that cannot be applied; none before
+ * it was asked.
+ */
 export function Sought({ search, asked, children }: { search: NumberSearch; asked: string; children: ReactNode }) {
   if (search.reason !== undefined) {
     return (

@@ -34,7 +34,15 @@ export const Meter = memo(function Meter({ name, label, about, value, most, text
         )}
         <span className={`figure ${css.text}`}>{text}</span>
       </div>
-      <div className={css.track} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={Math.max(most, value, 1)} aria-valuenow={value} aria-valuetext={flag === undefined ? text : `${text}, ${flag}`}>
+      <div
+        className={css.track}
+        role="meter"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={Math.max(most, value, 1)}
+        aria-valuenow={value}
+        aria-valuetext={flag === undefined ? text : `${text}, ${flag}`}
+      >
         <div className={css.fill} data-tone={tone} style={{ width: part(value) }} />
         {mark !== undefined && <div className={css.mark} style={{ insetInlineStart: part(mark) }} />}
       </div>

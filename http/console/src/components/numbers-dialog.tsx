@@ -20,7 +20,12 @@ interface Props<T extends Report> {
   /** The name of the tab for numbers that are typed, and its form. */
   typed: string;
   children: ReactNode;
-  send: { data: T | undefined; error: Problem | null; isPending: boolean; mutate: (x: { file: File; reason: string }) => void };
+  send: {
+    data: T | undefined;
+    error: Problem | null;
+    isPending: boolean;
+    mutate: (x: { file: File; reason: string }) => void;
+  };
   reasonLength: number;
   /** What became of the rows of a file. */
   told: (r: T) => string;
@@ -28,7 +33,16 @@ interface Props<T extends Report> {
 }
 
 /** NumbersDialog takes numbers that shall be left alone: typed ones, or those of a file. */
-export function NumbersDialog<T extends Report>({ title, intro, typed, children, send, reasonLength, told, close }: Props<T>) {
+export function NumbersDialog<T extends Report>({
+  title,
+  intro,
+  typed,
+  children,
+  send,
+  reasonLength,
+  told,
+  close,
+}: Props<T>) {
   return (
     <Dialog close={close} size="lg" title={title}>
       <Stack>
@@ -41,7 +55,13 @@ export function NumbersDialog<T extends Report>({ title, intro, typed, children,
             <Tabs.Tab value="file">From a file</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="typed">{children}</Tabs.Panel>
-          <Tabs.Panel value="file">{send.data === undefined ? <FromFile send={send} reasonLength={reasonLength} close={close} /> : <Read of={send.data} told={told(send.data)} close={close} />}</Tabs.Panel>
+          <Tabs.Panel value="file">
+            {send.data === undefined ? (
+              <FromFile send={send} reasonLength={reasonLength} close={close} />
+            ) : (
+              <Read of={send.data} told={told(send.data)} close={close} />
+            )}
+          </Tabs.Panel>
         </Tabs>
       </Stack>
     </Dialog>
@@ -59,8 +79,23 @@ function FromFile<T extends Report>({ send, reasonLength, close }: Pick<Props<T>
     <form onSubmit={submit}>
       <Stack>
         {send.error && <Failure title="The file was not read to its end" problem={send.error} />}
-        <FileInput label="CSV file" description="Its first line names a column phone_number; others are not looked at" placeholder="Choose a file" accept=".csv,text/csv" required withAsterisk={false} value={file} onChange={setFile} />
-        <TextInput label="Reason" description="Shown in the list; empty: import" maxLength={reasonLength} value={reason} onChange={(e) => setReason(e.currentTarget.value)} />
+        <FileInput
+          label="CSV file"
+          description="Its first line names a column phone_number; others are not looked at"
+          placeholder="Choose a file"
+          accept=".csv,text/csv"
+          required
+          withAsterisk={false}
+          value={file}
+          onChange={setFile}
+        />
+        <TextInput
+          label="Reason"
+          description="Shown in the list; empty: import"
+          maxLength={reasonLength}
+          value={reason}
+          onChange={(e) => setReason(e.currentTarget.value)}
+        />
         <FormButtons close={close} busy={send.isPending} submit="Import" disabled={file === null} />
       </Stack>
     </form>

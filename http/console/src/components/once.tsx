@@ -19,8 +19,20 @@ interface Props {
 export function Once({ what, secret, kept = false, use, done }: Props) {
   return (
     <Stack>
-      <Alert role="status" color="yellow" variant="light" icon={<KeyIcon />} title={`Store ${what} now`} styles={{ title: { color: 'var(--mantine-color-text)' } }}>
-        <Text size="sm">It is shown this one time. {kept ? 'With it your server checks that a message comes from this dialler.' : 'The dialler keeps only a hash of it and cannot show it again.'}</Text>
+      <Alert
+        role="status"
+        color="yellow"
+        variant="light"
+        icon={<KeyIcon />}
+        title={`Store ${what} now`}
+        styles={{ title: { color: 'var(--mantine-color-text)' } }}
+      >
+        <Text size="sm">
+          It is shown this one time.{' '}
+          {kept
+            ? 'With it your server checks that a message comes from this dialler.'
+            : 'The dialler keeps only a hash of it and cannot show it again.'}
+        </Text>
       </Alert>
       <Group gap="xs" wrap="nowrap" className={css.secret}>
         <Code className={css.code} data-secret>

@@ -21,10 +21,22 @@ export function Pager({ page, size, total, go }: Props) {
       </Text>
       {pages > 1 && (
         <Group gap="xs">
-          <Button size="xs" variant="default" leftSection={<LeftIcon size={14} />} disabled={page <= 1} onClick={() => go(page - 1)}>
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<LeftIcon size={14} />}
+            disabled={page <= 1}
+            onClick={() => go(page - 1)}
+          >
             Previous
           </Button>
-          <Button size="xs" variant="default" rightSection={<RightIcon size={14} />} disabled={page >= pages} onClick={() => go(page + 1)}>
+          <Button
+            size="xs"
+            variant="default"
+            rightSection={<RightIcon size={14} />}
+            disabled={page >= pages}
+            onClick={() => go(page + 1)}
+          >
             Next
           </Button>
         </Group>

@@ -36,7 +36,10 @@ export function Player({ address, label, shape, seconds, about, atOnce = false, 
   const own = useRef<HTMLAudioElement>(null);
   const audio = player ?? own;
   const { data: wave, error, isFetching, refetch } = useWave(address, parts, asked);
-  if (error) return <Failure title={`The ${label.toLowerCase()} cannot be played`} problem={error} retry={() => void refetch()} />;
+  if (error)
+    return (
+      <Failure title={`The ${label.toLowerCase()} cannot be played`} problem={error} retry={() => void refetch()} />
+    );
   if (!asked) {
     return (
       <Group gap="sm">
@@ -54,14 +57,29 @@ export function Player({ address, label, shape, seconds, about, atOnce = false, 
   return (
     <div>
       {wave && (
-        <svg viewBox={`0 0 ${width} ${height}`} className={css.wave} preserveAspectRatio="none" role="img" aria-label={shape}>
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          className={css.wave}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={shape}
+        >
           <path d={outline(wave, width, height)} />
           {long > 0 && <line x1={(at / long) * width} x2={(at / long) * width} y1={0} y2={height} />}
         </svg>
       )}
       {/* A call has no captions; what was said of it is in its disposition. */}
       {/* eslint-disable-next-line jsx-a11y/media-has-caption */}
-      <audio ref={audio} controls preload="metadata" autoPlay={autoPlay} src={address} className={css.player} aria-label={label} onTimeUpdate={(e) => setAt(e.currentTarget.currentTime)} />
+      <audio
+        ref={audio}
+        controls
+        preload="metadata"
+        autoPlay={autoPlay}
+        src={address}
+        className={css.player}
+        aria-label={label}
+        onTimeUpdate={(e) => setAt(e.currentTarget.currentTime)}
+      />
     </div>
   );
 }

@@ -31,7 +31,10 @@ interface Props {
 
 const height = 190;
 
-/** Plot draws lines over time, by the clock of a zone. Its figures stand elsewhere as text: what is read out is its title. */
+/**
+ * Plot draws lines over time, by the clock of a zone. Its figures stand elsewhere as text: what is read out is its
+ * title.
+ */
 export function Plot({ title, lines, unit = '', zone, limit }: Props) {
   const scheme = useComputedColorScheme('light');
   const [box, { width }] = useResizeObserver<HTMLDivElement>();
@@ -52,8 +55,14 @@ export function Plot({ title, lines, unit = '', zone, limit }: Props) {
     const hair = style.getPropertyValue('--hairline');
     const all = [...lines];
     const first = all[0];
-    if (limit !== undefined && first !== undefined) all.push({ name: limit.name, tone: 'red', dashed: true, x: first.x, y: first.x.map(() => limit.at) });
-    const axis = { stroke: ink, grid: { stroke: hair, width: 1 }, ticks: { stroke: hair, width: 1 }, font: '11px Inter Variable, sans-serif' };
+    if (limit !== undefined && first !== undefined)
+      all.push({ name: limit.name, tone: 'red', dashed: true, x: first.x, y: first.x.map(() => limit.at) });
+    const axis = {
+      stroke: ink,
+      grid: { stroke: hair, width: 1 },
+      ticks: { stroke: hair, width: 1 },
+      font: '11px Inter Variable, sans-serif',
+    };
     const u = new uPlot(
       {
         width: wide,
@@ -63,12 +72,22 @@ export function Plot({ title, lines, unit = '', zone, limit }: Props) {
         cursor: { show: false },
         scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
         axes: [
-          { ...axis, space: 64, values: (_, marks, __, ___, step) => marks.map((s) => tick(new Date(s * 1000), step, zone)) },
+          {
+            ...axis,
+            space: 64,
+            values: (_, marks, __, ___, step) => marks.map((s) => tick(new Date(s * 1000), step, zone)),
+          },
           { ...axis, size: 54, values: (_, ticks) => ticks.map((v) => `${String(v)}${unit}`) },
         ],
         series: [
           {},
-          ...all.map((l) => ({ label: l.name, stroke: colour(l.tone), width: 2, points: { show: false }, ...(l.dashed ? { dash: [6, 4] } : {}) })),
+          ...all.map((l) => ({
+            label: l.name,
+            stroke: colour(l.tone),
+            width: 2,
+            points: { show: false },
+            ...(l.dashed ? { dash: [6, 4] } : {}),
+          })),
         ],
       },
       uPlot.join(all.map((l): uPlot.AlignedData => [l.x, l.y])),

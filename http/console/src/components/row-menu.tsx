@@ -22,7 +22,11 @@ export function RowMenu({ of: name, items }: { of: string; items: (Item | false)
         {items.map(
           (item) =>
             item && (
-              <Menu.Item key={item.label} onClick={item.act} {...(item.grave ? { c: 'var(--mantine-color-error)' } : {})}>
+              <Menu.Item
+                key={item.label}
+                onClick={item.act}
+                {...(item.grave ? { c: 'var(--mantine-color-error)' } : {})}
+              >
                 {item.label}
               </Menu.Item>
             ),

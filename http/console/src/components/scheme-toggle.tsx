@@ -20,7 +20,12 @@ export function SchemeToggle() {
       </Menu.Target>
       <Menu.Dropdown>
         {schemes.map((s) => (
-          <Menu.Item key={s.value} leftSection={<s.icon size={16} />} rightSection={s.value === colorScheme ? <CheckIcon size={15} /> : null} onClick={() => setColorScheme(s.value)}>
+          <Menu.Item
+            key={s.value}
+            leftSection={<s.icon size={16} />}
+            rightSection={s.value === colorScheme ? <CheckIcon size={15} /> : null}
+            onClick={() => setColorScheme(s.value)}
+          >
             {s.label}
           </Menu.Item>
         ))}

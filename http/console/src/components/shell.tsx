@@ -29,13 +29,22 @@ export function Shell() {
   }, [location]);
   useEffect(close, [location, close]); // a link was followed: the menu of small screens has done its work
   return (
-    <AppShell header={{ height: { base: 56, md: 0 } }} navbar={{ width: 224, breakpoint: 'md', collapsed: { mobile: !opened } }} padding={0}>
+    <AppShell
+      header={{ height: { base: 56, md: 0 } }}
+      navbar={{ width: 224, breakpoint: 'md', collapsed: { mobile: !opened } }}
+      padding={0}
+    >
       <a className="skip-link" href="#content">
         Skip to the content
       </a>
       <AppShell.Header hiddenFrom="md" className={css.header}>
         <Group h="100%" px="md">
-          <Burger opened={opened} onClick={toggle} size="sm" aria-label={opened ? 'Close the navigation' : 'Open the navigation'} />
+          <Burger
+            opened={opened}
+            onClick={toggle}
+            size="sm"
+            aria-label={opened ? 'Close the navigation' : 'Open the navigation'}
+          />
           <BrandMark />
         </Group>
       </AppShell.Header>
@@ -45,7 +54,14 @@ export function Shell() {
         </AppShell.Section>
         <AppShell.Section grow component={ScrollArea} px="sm" py={{ base: 'sm', md: 0 }}>
           <Navigation />
-          <NavLink href="/api/docs" target="_blank" rel="noopener" label="API reference" leftSection={<BookIcon />} className={css.link} />
+          <NavLink
+            href="/api/docs"
+            target="_blank"
+            rel="noopener"
+            label="API reference"
+            leftSection={<BookIcon />}
+            className={css.link}
+          />
         </AppShell.Section>
         <AppShell.Section p="sm" className={css.foot}>
           <Group justify="space-between" px={8} pb={8} wrap="nowrap">
@@ -61,7 +77,13 @@ export function Shell() {
           <Suspense fallback={<Waiting />}>
             <Switch>
               {pages.map(({ path, page, needs }) => (
-                <Route key={path} path={path} {...(may(role, needs ?? 'viewer') ? { component: page.Show } : { children: <NotForYouPage needs={needs ?? 'viewer'} /> })} />
+                <Route
+                  key={path}
+                  path={path}
+                  {...(may(role, needs ?? 'viewer')
+                    ? { component: page.Show }
+                    : { children: <NotForYouPage needs={needs ?? 'viewer'} /> })}
+                />
               ))}
               <Route path="/">
                 <Redirect to={home} replace />

@@ -3,7 +3,9 @@ import { Text } from '@mantine/core';
 import type { Campaign } from '../api/client';
 import { When } from './when';
 
-/** StateLine says in a line what a campaign is about: that it dials, for what it waits and until when, what stops it. */
+/**
+ * StateLine says in a line what a campaign is about: that it dials, for what it waits and until when, what stops it.
+ */
 export function StateLine({ campaign: c }: { campaign: Campaign }) {
   const live = c.live;
   if (!live?.line) return null;

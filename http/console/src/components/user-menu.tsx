@@ -44,7 +44,8 @@ export function UserMenu() {
             onClick={() =>
               logOut.mutate(undefined, {
                 onError: (e) => {
-                  if (e.status !== 401) notifications.show({ color: 'red', title: 'Not logged out', message: e.message });
+                  if (e.status !== 401)
+                    notifications.show({ color: 'red', title: 'Not logged out', message: e.message });
                 },
               })
             }

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 
 import { EventParser } from './events';
 
-const stream = 'retry: 2000\n\nid: a1\nevent: snapshot\ndata: {"x":1}\n\n: heartbeat\n\nid: a2\nevent: delta\ndata: {"x":\ndata: 2}\n\n';
+const stream =
+  'retry: 2000\n\nid: a1\nevent: snapshot\ndata: {"x":1}\n\n: heartbeat\n\nid: a2\nevent: delta\n' +
+  'data: {"x":\ndata: 2}\n\n';
 
 test('events are read however the stream is cut', () => {
   const whole = new EventParser().push(stream);

@@ -69,7 +69,9 @@ class FakeChannel {
   }
 
   postMessage(data: unknown) {
-    for (const other of this.#all) if (other !== this) queueMicrotask(() => this.#all.has(other) && other.onmessage?.({ data: structuredClone(data) }));
+    for (const other of this.#all)
+      if (other !== this)
+        queueMicrotask(() => this.#all.has(other) && other.onmessage?.({ data: structuredClone(data) }));
   }
 
   close() {

@@ -7,12 +7,12 @@ import type { StreamUser } from './stream';
 import { runStream } from './stream';
 
 // One stream for all tabs of a browser. Over HTTP/1.1 a browser opens six connections to a server in all, and a stream
-// keeps one of them: ten tabs would starve each other. The tabs agree on a leader by a Web Lock; it reads the stream and
-// passes what it hears on over a BroadcastChannel. When the leader's tab is closed the lock goes to the next tab, which
-// holds the same state and goes on with its Last-Event-ID.
+// keeps one of them: ten tabs would starve each other. The tabs agree on a leader by a Web Lock; it reads the stream
+// and passes what it hears on over a BroadcastChannel. When the leader's tab is closed the lock goes to the next tab,
+// which holds the same state and goes on with its Last-Event-ID.
 //
-// Web Locks exist only where the page came by https or from localhost; elsewhere every tab reads a stream of its own, but
-// only while it is looked at.
+// Web Locks exist only where the page came by https or from localhost; elsewhere every tab reads a stream of its own,
+// but only while it is looked at.
 
 /** How a feed is connected. Anything but live and gone: ask the API every few seconds instead. */
 export type Link = 'connecting' | 'live' | 'broken' | 'refused' | 'gone';

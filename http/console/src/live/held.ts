@@ -9,7 +9,10 @@ export interface Held {
 }
 
 /** Change is one step of Held, as it also travels between tabs; `after` names the state that a delta applies to. */
-export type Change = { kind: 'snapshot'; id: string; value: Json } | { kind: 'delta'; id: string; after: string; patch: Json } | { kind: 'gone' };
+export type Change =
+  | { kind: 'snapshot'; id: string; value: Json }
+  | { kind: 'delta'; id: string; after: string; patch: Json }
+  | { kind: 'gone' };
 
 /** changeOf reads an event of the server; undefined when it changes nothing (heartbeats, events of newer servers). */
 export function changeOf(e: ServerEvent, held: Held | undefined): Change | undefined {

@@ -34,7 +34,12 @@ class Server {
 /** What a reader of the stream sees. */
 function reader(server: Server) {
   vi.stubGlobal('fetch', server.fetch);
-  const seen = { events: [] as ServerEvent[], lost: [] as { problem: Problem; final: boolean }[], opened: 0, ended: false };
+  const seen = {
+    events: [] as ServerEvent[],
+    lost: [] as { problem: Problem; final: boolean }[],
+    opened: 0,
+    ended: false,
+  };
   const end = new AbortController();
   void runStream(
     '/live',

@@ -53,7 +53,13 @@ export async function runStream(url: string, user: StreamUser, signal: AbortSign
 }
 
 /** read reads one connection to its end. */
-async function read(url: string, user: StreamUser, parser: EventParser, signal: AbortSignal, opened: () => void): Promise<void> {
+async function read(
+  url: string,
+  user: StreamUser,
+  parser: EventParser,
+  signal: AbortSignal,
+  opened: () => void,
+): Promise<void> {
   const line = new AbortController();
   const cut = () => line.abort();
   signal.addEventListener('abort', cut);
@@ -83,7 +89,8 @@ async function read(url: string, user: StreamUser, parser: EventParser, signal: 
       for (const e of parser.push(decoder.decode(value, { stream: true }))) user.event(e);
     }
   } catch (e) {
-    if (line.signal.aborted && !signal.aborted) throw new Problem(0, 'stream_silent', 'The live stream fell silent; it is being opened again.');
+    if (line.signal.aborted && !signal.aborted)
+      throw new Problem(0, 'stream_silent', 'The live stream fell silent; it is being opened again.');
     throw e;
   } finally {
     clearTimeout(watchdog);

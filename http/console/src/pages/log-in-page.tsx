@@ -42,7 +42,17 @@ export function LogInPage() {
                 <Text size="sm">{refusal(logIn.error)}</Text>
               </Alert>
             )}
-            <TextInput label="E-mail" type="email" name="email" autoComplete="username" required withAsterisk={false} value={email} onChange={(e) => setEmail(e.currentTarget.value)} data-autofocus />
+            <TextInput
+              label="E-mail"
+              type="email"
+              name="email"
+              autoComplete="username"
+              required
+              withAsterisk={false}
+              value={email}
+              onChange={(e) => setEmail(e.currentTarget.value)}
+              data-autofocus
+            />
             <PasswordInput
               ref={passwordField}
               label="Password"

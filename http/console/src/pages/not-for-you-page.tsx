@@ -18,7 +18,8 @@ export function NotForYouPage({ needs }: { needs: Role }) {
             This page needs the role {roles[needs].label}
           </Title>
           <Text c="dimmed" ta="center">
-            You are logged in as {email} with the role {roles[role].label}. An administrator can give you another one on the page Users.
+            You are logged in as {email} with the role {roles[role].label}. An administrator can give you another one on
+            the page Users.
           </Text>
           <Button component={Link} href={home} mt="sm">
             All campaigns

@@ -27,6 +27,19 @@ export function actionOf(a: Activity): { label: string; tone: Tone } {
 
 /** detailOf is what the log knows beside who and when. */
 export function detailOf(a: Activity): string {
-  const reason = a.reason === undefined || a.reason === '' ? '' : Object.hasOwn(completionReason, a.reason) ? completionReason[a.reason as keyof typeof completionReason] : a.reason;
-  return [a.run !== undefined && a.run > 1 ? `run ${a.run}` : '', a.contacts === undefined ? '' : plural(a.contacts, 'contact'), a.campaign_id ?? '', a.contact_id === undefined ? '' : `contact …${a.contact_id.slice(-8)}`, reason].filter((s) => s !== '').join(' · ');
+  const reason =
+    a.reason === undefined || a.reason === ''
+      ? ''
+      : Object.hasOwn(completionReason, a.reason)
+        ? completionReason[a.reason as keyof typeof completionReason]
+        : a.reason;
+  return [
+    a.run !== undefined && a.run > 1 ? `run ${a.run}` : '',
+    a.contacts === undefined ? '' : plural(a.contacts, 'contact'),
+    a.campaign_id ?? '',
+    a.contact_id === undefined ? '' : `contact …${a.contact_id.slice(-8)}`,
+    reason,
+  ]
+    .filter((s) => s !== '')
+    .join(' · ');
 }

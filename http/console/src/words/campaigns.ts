@@ -5,7 +5,14 @@ import type { Campaign, Schemas } from '../api/client';
 type State = Schemas['ContactStatus'];
 
 /** The final outcomes: contacts in them are processed. */
-export const finalStates = ['completed', 'failed', 'abandoned', 'machine_detected', 'window_closed', 'manually_stopped'] as const satisfies readonly State[];
+export const finalStates = [
+  'completed',
+  'failed',
+  'abandoned',
+  'machine_detected',
+  'window_closed',
+  'manually_stopped',
+] as const satisfies readonly State[];
 
 function inState(c: Campaign, s: State): number {
   return c.counters.states?.[s] ?? 0;
@@ -36,5 +43,7 @@ export interface Part {
 /** parts splits the processed contacts by their final outcome, leaving out what nobody is in. */
 export function parts(c: Campaign): Part[] {
   const all = scope(c);
-  return finalStates.map((state) => ({ state, contacts: inState(c, state), share: all > 0 ? inState(c, state) / all : 0 })).filter((p) => p.contacts > 0);
+  return finalStates
+    .map((state) => ({ state, contacts: inState(c, state), share: all > 0 ? inState(c, state) / all : 0 }))
+    .filter((p) => p.contacts > 0);
 }

@@ -20,7 +20,12 @@ type State = Pick<Campaign, 'status' | 'ever_run' | 'prepared_restart' | 'draini
  */
 export function actionsOf(c: State, role: Role): Action[] {
   if (!may(role, 'operator')) return [];
-  return [...commandsOf(c), ...(mayEdit(c) ? (['edit'] as const) : []), 'clone', ...(c.status === 'draft' && !c.ever_run ? (['delete'] as const) : [])];
+  return [
+    ...commandsOf(c),
+    ...(mayEdit(c) ? (['edit'] as const) : []),
+    'clone',
+    ...(c.status === 'draft' && !c.ever_run ? (['delete'] as const) : []),
+  ];
 }
 
 function commandsOf(c: State): Command[] {
@@ -88,9 +93,12 @@ export function questionOf(action: Asked, c: Campaign): Question {
       return q(`Start “${s.name}”?`, 'Dialling begins', [
         `Run ${c.run} calls ${plural(left, 'contact')}; dialling begins at once within the calling window.`,
         c.counters.excluded > 0 && `${plural(c.counters.excluded, 'contact')} excluded: not called.`,
-        `Up to ${plural(s.concurrency, 'conversation')} at the same time, from ${plural(s.number_pool.length, 'number')}, up to ${plural(s.max_attempts, 'attempt')} each.`,
+        `Up to ${plural(s.concurrency, 'conversation')} at the same time, ` +
+          `from ${plural(s.number_pool.length, 'number')}, up to ${plural(s.max_attempts, 'attempt')} each.`,
         `Calling window: ${windowOf(s.window)}. ${
-          s.single_day ? 'When it ends the campaign completes; contacts still waiting are counted as Window Closed.' : 'Outside of it the campaign waits.'
+          s.single_day
+            ? 'When it ends the campaign completes; contacts still waiting are counted as Window Closed.'
+            : 'Outside of it the campaign waits.'
         }`,
         !c.ever_run && 'Name, bot and contacts are locked from then on.',
         s.always_on && 'It never completes by itself: it accepts contacts until somebody stops it.',
@@ -103,7 +111,10 @@ export function questionOf(action: Asked, c: Campaign): Question {
         s.single_day && 'The calling window goes on: when it ends the campaign completes, paused or not.',
       ]);
     case 'resume':
-      return q(`Resume “${s.name}”?`, 'Dialling goes on', [`${plural(left, 'contact')} still to be processed; dialling goes on at once.`, `Calling window: ${windowOf(s.window)}.`]);
+      return q(`Resume “${s.name}”?`, 'Dialling goes on', [
+        `${plural(left, 'contact')} still to be processed; dialling goes on at once.`,
+        `Calling window: ${windowOf(s.window)}.`,
+      ]);
     case 'stop':
       return q(
         `Stop “${s.name}”?`,
@@ -111,7 +122,10 @@ export function questionOf(action: Asked, c: Campaign): Question {
         [
           `Run ${c.run} ends for good. It cannot be resumed.`,
           ringing > 0 && `${plural(ringing, 'ringing line')} cancelled.`,
-          talking > 0 && (s.stop_ends_calls ? `${plural(talking, 'conversation')} ended.` : `${plural(talking, 'conversation')} in progress: each goes on to its end.`),
+          talking > 0 &&
+            (s.stop_ends_calls
+              ? `${plural(talking, 'conversation')} ended.`
+              : `${plural(talking, 'conversation')} in progress: each goes on to its end.`),
           `Contacts still waiting (${count(Math.max(0, left - talking))}) are counted as Manually Stopped.`,
         ],
         true,
@@ -123,9 +137,16 @@ export function questionOf(action: Asked, c: Campaign): Question {
         'Until then Cancel Restart takes it back.',
       ]);
     case 'cancel-restart':
-      return q(`Discard the prepared run ${c.run}?`, 'The prepared run is discarded', [`Run ${c.run} is discarded and the run before is shown again as it ended.`]);
+      return q(`Discard the prepared run ${c.run}?`, 'The prepared run is discarded', [
+        `Run ${c.run} is discarded and the run before is shown again as it ended.`,
+      ]);
     case 'delete':
-      return q(`Delete “${s.name}”?`, 'Deleted', [`The campaign and its ${plural(c.counters.total, 'contact')} are removed for good.`], true);
+      return q(
+        `Delete “${s.name}”?`,
+        'Deleted',
+        [`The campaign and its ${plural(c.counters.total, 'contact')} are removed for good.`],
+        true,
+      );
   }
 }
 

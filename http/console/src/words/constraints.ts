@@ -15,7 +15,10 @@ export function whyOf(c: Campaign): Why | undefined {
 }
 
 /** Where an operator does what would help, and what that is called. */
-const remedies: Record<NonNullable<NonNullable<Campaign['live']>['remedy']>, { label: string; page: string } | undefined> = {
+const remedies: Record<
+  NonNullable<NonNullable<Campaign['live']>['remedy']>,
+  { label: string; page: string } | undefined
+> = {
   raise_seats: { label: 'Bots', page: '/bots' },
   activate_bot: { label: 'Activate the bot', page: '/bots' },
   check_bot: { label: 'Look at the bot', page: '/bots' },
@@ -42,8 +45,20 @@ export type Resource = Schemas['Resource'];
 
 /** The names of what a campaign dials with, and what stands in its bar. */
 export const resources: Record<Resource['resource'], { label: string; about: string }> = {
-  seats: { label: 'Seats', about: 'Workers in a call, of those that the campaign may use now: its concurrency and what the bot has for it.' },
-  trunk_cps: { label: 'Trunk CPS', about: 'Calls placed per second over the last 9 seconds, by all campaigns, of what the usable trunks grant.' },
-  trunk_channels: { label: 'Channels', about: 'Live calls on the usable trunks, of all campaigns, of their channel caps.' },
-  numbers: { label: 'Numbers', about: 'Caller IDs of the pool that carry no further call now: in use, resting, at a cap or quarantined.' },
+  seats: {
+    label: 'Seats',
+    about: 'Workers in a call, of those that the campaign may use now: its concurrency and what the bot has for it.',
+  },
+  trunk_cps: {
+    label: 'Trunk CPS',
+    about: 'Calls placed per second over the last 9 seconds, by all campaigns, of what the usable trunks grant.',
+  },
+  trunk_channels: {
+    label: 'Channels',
+    about: 'Live calls on the usable trunks, of all campaigns, of their channel caps.',
+  },
+  numbers: {
+    label: 'Numbers',
+    about: 'Caller IDs of the pool that carry no further call now: in use, resting, at a cap or quarantined.',
+  },
 };

@@ -39,17 +39,25 @@ export function consequencesOf(action: ContactAction, c: On, k: Contact): string
   const lines = (() => {
     switch (action) {
       case 'retry-now':
-        return [`It is dialled next, before first attempts and retries, inside its calling window: ${windowOf(c.settings.window)}.`, k.callback?.state === 'pending' && 'The callback that it waits for comes now.', again, paused];
+        return [
+          'It is dialled next, before first attempts and retries, ' +
+            `inside its calling window: ${windowOf(c.settings.window)}.`,
+          k.callback?.state === 'pending' && 'The callback that it waits for comes now.',
+          again,
+          paused,
+        ];
       case 'call-back':
         return [
-          `It is called before everybody else then, or when its calling window opens after that: ${windowOf(c.settings.window)}.`,
+          'It is called before everybody else then, ' +
+            `or when its calling window opens after that: ${windowOf(c.settings.window)}.`,
           k.callback?.state === 'pending' && 'This takes the place of the callback that it waits for.',
           again,
           paused,
         ];
       case 'exclude':
         return [
-          `This campaign does not call ${k.phone_number} any more${c.settings.sticky_exclusion ? ', also when it is added again' : ', until it is added again'}.`,
+          `This campaign does not call ${k.phone_number} any more, ` +
+            `${c.settings.sticky_exclusion ? 'also when' : 'until'} it is added again.`,
           'A call that rings is cancelled, a conversation goes on to its end. Retries and callbacks are dropped.',
         ];
     }

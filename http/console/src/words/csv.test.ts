@@ -3,10 +3,16 @@ import { expect, test } from 'vitest';
 import { beginningOf, headerLine, looksLikeNumber, nameMistakes, numberColumn, renamed } from './csv';
 
 test('the first rows of a file are read as the dialler reads them', () => {
-  const b = beginningOf('Tel;"First ""nick"" name";Note\r\n+4930123456;Ada;"a\nb;c"\r\n\r\n+4930123457;Grace;\r\n+49301', false);
+  const b = beginningOf(
+    'Tel;"First ""nick"" name";Note\r\n+4930123456;Ada;"a\nb;c"\r\n\r\n+4930123457;Grace;\r\n+49301',
+    false,
+  );
   expect(b.delimiter).toBe(';');
   expect(b.header).toEqual(['Tel', 'First "nick" name', 'Note']);
-  expect(b.rows).toEqual([['+4930123456', 'Ada', 'a\nb;c'], ['+4930123457', 'Grace', '']]);
+  expect(b.rows).toEqual([
+    ['+4930123456', 'Ada', 'a\nb;c'],
+    ['+4930123457', 'Grace', ''],
+  ]);
   expect(beginningOf('phone_number\n+4930123456', true).rows).toEqual([['+4930123456']]);
   expect(beginningOf('phone_number\n+4930123456', false).rows).toEqual([]);
   expect(beginningOf('a\tb\n1\t2\n', true).header).toEqual(['a', 'b']);
@@ -19,7 +25,11 @@ test('the column of the numbers is found by its name, or by what is in it', () =
   expect(f('name,Mobile\nAda,+4930123456\n')).toBe(1);
   expect(f('name,contact\nAda,0049 30 123456-7\n')).toBe(1);
   expect(f('name,age\nAda,36\n')).toBeUndefined();
-  expect([looksLikeNumber('+49 (30) 123.456'), looksLikeNumber('030 123456'), looksLikeNumber('')]).toEqual([true, false, false]);
+  expect([looksLikeNumber('+49 (30) 123.456'), looksLikeNumber('030 123456'), looksLikeNumber('')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
 
 test('columns get other names, and the rows stay as they are', async () => {
@@ -35,7 +45,10 @@ test('columns get other names, and the rows stay as they are', async () => {
 
 test('names of variables are unique and short', () => {
   expect(nameMistakes(['', 'a', 'a', 'phone_number', 'ü'.repeat(33), 'ok'], undefined)).toEqual({
-    0: 'A variable needs a name.', 2: 'Another column has this name.', 3: 'That is the name of the number’s column.', 4: 'At most 64 bytes.',
+    0: 'A variable needs a name.',
+    2: 'Another column has this name.',
+    3: 'That is the name of the number’s column.',
+    4: 'At most 64 bytes.',
   });
   expect(nameMistakes(['phone_number', 'a'], 0)).toEqual({});
 });

@@ -14,7 +14,12 @@ export interface Beginning {
 }
 
 /** recordsOf splits a text into records; the last one is left out when it may go on behind the end. */
-function recordsOf(text: string, delimiter: string, most: number, whole: boolean): { records: string[][]; firstEnd: number } {
+function recordsOf(
+  text: string,
+  delimiter: string,
+  most: number,
+  whole: boolean,
+): { records: string[][]; firstEnd: number } {
   const records: string[][] = [];
   let fields: string[] = [];
   let field = '';
@@ -51,7 +56,10 @@ function recordsOf(text: string, delimiter: string, most: number, whole: boolean
 export function beginningOf(text: string, whole: boolean, rows = 5): Beginning {
   const line = /^[^\r\n]*/.exec(text)?.[0] ?? '';
   const count = (d: string) => line.split(d).length;
-  const delimiter = ([';', '\t'] as const).reduce<Beginning['delimiter']>((best, d) => (count(d) > count(best) ? d : best), ',');
+  const delimiter = ([';', '\t'] as const).reduce<Beginning['delimiter']>(
+    (best, d) => (count(d) > count(best) ? d : best),
+    ',',
+  );
   const { records, firstEnd } = recordsOf(text, delimiter, rows + 1, whole);
   const [header = [], ...rest] = records;
   return { delimiter, header: header.map((h) => h.trim()), headerEnd: firstEnd, rows: rest };
@@ -76,7 +84,9 @@ export function numberColumn(b: Beginning): number | undefined {
 
 /** headerLine writes the first line with other names. */
 export function headerLine(names: readonly string[], delimiter: string): string {
-  return names.map((n) => (/["\r\n]/.test(n) || n.includes(delimiter) ? `"${n.replaceAll('"', '""')}"` : n)).join(delimiter);
+  return names
+    .map((n) => (/["\r\n]/.test(n) || n.includes(delimiter) ? `"${n.replaceAll('"', '""')}"` : n))
+    .join(delimiter);
 }
 
 /** nameMistakes gives what is wrong with the names of variables, by column; the number's column has none. */
@@ -89,7 +99,8 @@ export function nameMistakes(names: readonly string[], number: number | undefine
     if (name === '') wrong[i] = 'A variable needs a name.';
     else if (name === 'phone_number') wrong[i] = 'That is the name of the number’s column.';
     else if (bytes.encode(name).length > 64) wrong[i] = 'At most 64 bytes.';
-    else if (names.some((m, j) => j < i && j !== number && m.trim() === name)) wrong[i] = 'Another column has this name.';
+    else if (names.some((m, j) => j < i && j !== number && m.trim() === name))
+      wrong[i] = 'Another column has this name.';
   });
   return wrong;
 }

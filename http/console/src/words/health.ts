@@ -17,7 +17,9 @@ export interface Trouble {
 const words: Record<string, { title: string; sentence: string }> = {
   database: {
     title: 'The database is away',
-    sentence: 'Calls in progress go on. No new call is placed and nothing can be changed until it is back; dialling then resumes by itself.',
+    sentence:
+      'Calls in progress go on. No new call is placed and nothing can be changed until it is back; ' +
+      'dialling then resumes by itself.',
   },
   spool: {
     title: 'The spool takes nothing more',
@@ -30,7 +32,8 @@ const words: Record<string, { title: string; sentence: string }> = {
   },
   replaced: {
     title: 'Another dialler took over',
-    sentence: 'Another process works on this database. This one places no call and changes nothing until it is started again.',
+    sentence:
+      'Another process works on this database. This one places no call and changes nothing until it is started again.',
   },
   cluster: {
     title: 'This node lost its lease',
@@ -46,7 +49,12 @@ export function troubles(checks: readonly Check[]): Trouble[] {
     const w = words[c.name];
     if (c.ok || w === undefined) continue;
     const detail = c.detail ?? '';
-    list.push({ name: c.name, ...w, detail: detail.charAt(0).toUpperCase() + detail.slice(1), ...(c.since === undefined ? {} : { since: c.since }) });
+    list.push({
+      name: c.name,
+      ...w,
+      detail: detail.charAt(0).toUpperCase() + detail.slice(1),
+      ...(c.since === undefined ? {} : { since: c.since }),
+    });
   }
   return list;
 }

@@ -19,10 +19,14 @@ export function keyState(k: APIKey, now: number): { label: string; tone: Tone } 
 
 /** example is a first request with a key that has these scopes, ready to paste. */
 export function example(base: string, key: string, granted: readonly Scope[]): string {
-  const post = (path: string, body: string) => `curl -X POST ${base}${path} \\\n  -H 'X-API-Key: ${key}' \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
-  if (granted.includes('trigger')) return post('/api/v1/campaigns/trigger', '{"campaign_id": "…", "mobile": "+4915112345678"}');
+  const post = (path: string, body: string) =>
+    `curl -X POST ${base}${path} \\\n  -H 'X-API-Key: ${key}' \\\n  ` +
+    `-H 'Content-Type: application/json' \\\n  -d '${body}'`;
+  if (granted.includes('trigger'))
+    return post('/api/v1/campaigns/trigger', '{"campaign_id": "…", "mobile": "+4915112345678"}');
   if (granted.includes('dialout')) return post('/api/v1/sip/dialout', '{"bot_id": "…", "to_number": "+4915112345678"}');
-  if (granted.includes('exclude')) return post('/api/v1/contacts/exclude', '{"campaign_id": "…", "mobile": "+4915112345678"}');
+  if (granted.includes('exclude'))
+    return post('/api/v1/contacts/exclude', '{"campaign_id": "…", "mobile": "+4915112345678"}');
   if (granted.includes('results')) return post('/api/v1/calls/CA…/result', '{"disposition": "interested"}');
   return `curl ${base}/api/v1/campaigns/… \\\n  -H 'X-API-Key: ${key}'`;
 }

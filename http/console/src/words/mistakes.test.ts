@@ -7,11 +7,21 @@ test('what is typed is judged at its field', () => {
   const good = { ...blank, name: 'Autumn', bot_id: 'anna' };
   expect(mistakes(good)).toEqual({});
   expect(Object.keys(mistakes(blank))).toEqual(['name', 'bot_id']);
-  expect(mistakes({ ...good, redial_only_under_s: 20, stop_redials_after_s: 10 })).toEqual({ redial_only_under_s: 'At most the 10 s of Stop redials after.' });
+  expect(mistakes({ ...good, redial_only_under_s: 20, stop_redials_after_s: 10 })).toEqual({
+    redial_only_under_s: 'At most the 10 s of Stop redials after.',
+  });
   expect(mistakes({ ...good, redial_only_under_s: 10, stop_redials_after_s: 10 })).toEqual({});
   expect(mistakes({ ...good, redial_only_under_s: 20 })).toEqual({});
   const bad = {
-    ...good, concurrency: NaN, max_attempts: 51, retry_delay_s: 0, abandon_cap_pct: 5.5, weight: 1.5, always_on: true, single_day: true, config_url: 'example.org',
+    ...good,
+    concurrency: NaN,
+    max_attempts: 51,
+    retry_delay_s: 0,
+    abandon_cap_pct: 5.5,
+    weight: 1.5,
+    always_on: true,
+    single_day: true,
+    config_url: 'example.org',
     window: { zone: 'Europe/Berlin', start: '9:00', end: '25:00', days: [], holidays: ['2030-13-01'] },
   };
   expect(mistakes(bad)).toEqual({

@@ -3,8 +3,8 @@ import { count } from './figures';
 import { rangeOf } from './settings';
 import { table } from './settings.gen';
 
-// What is wrong with settings, said while they are typed. The server judges again, and knows more; its messages stand at
-// the same fields.
+// What is wrong with settings, said while they are typed. The server judges again, and knows more; its messages stand
+// at the same fields.
 
 export type Draft = Schemas['SettingsRequest'];
 
@@ -23,7 +23,8 @@ export function mistakes(d: Draft): Record<string, string> {
     const { low, high, unit } = rangeOf(f);
     const figure = (n: number) => (Number.isInteger(n) ? count(n) : String(n));
     const range = `${figure(low)} to ${figure(high)}${unit === undefined ? '' : ` ${unit}`}`;
-    if (typeof v !== 'number' || !Number.isFinite(v) || v < (f.low ?? 0) || v > (f.high ?? Infinity)) wrong[f.name] = `Must be ${range}.`;
+    if (typeof v !== 'number' || !Number.isFinite(v) || v < (f.low ?? 0) || v > (f.high ?? Infinity))
+      wrong[f.name] = `Must be ${range}.`;
     else if (f.whole && !Number.isInteger(v)) wrong[f.name] = `Must be a whole number, ${range}.`;
   }
   const [under, stop] = [d.redial_only_under_s ?? 0, d.stop_redials_after_s ?? 0];
@@ -35,9 +36,16 @@ export function mistakes(d: Draft): Record<string, string> {
   if (w.days?.length === 0) wrong['window.days'] = 'Choose at least one day.';
   const noDate = (w.holidays ?? []).find((h) => !date.test(h) || Number.isNaN(Date.parse(h)));
   if (noDate !== undefined) wrong['window.holidays'] = `${noDate} is no date: write it as 2030-12-24.`;
-  if (d.always_on === true && d.single_day === true) wrong['always_on'] = 'An always-on campaign is multi-day: choose one of the two.';
+  if (d.always_on === true && d.single_day === true)
+    wrong['always_on'] = 'An always-on campaign is multi-day: choose one of the two.';
   if ((d.number_pool ?? []).length > 1000) wrong['number_pool'] = 'At most 1,000 numbers.';
-  if (d.config_url !== undefined && d.config_url !== '' && !/^https?:\/\/[^/\s]+/.test(d.config_url)) wrong['config_url'] = 'An address that begins with https:// or http://.';
-  if (d.eligibility_url !== undefined && d.eligibility_url !== '' && !/^https?:\/\/[^/\s@#]+(\/[^\s#]*)?$/.test(d.eligibility_url)) wrong['eligibility_url'] = 'An address that begins with https://, without user and password.';
+  if (d.config_url !== undefined && d.config_url !== '' && !/^https?:\/\/[^/\s]+/.test(d.config_url))
+    wrong['config_url'] = 'An address that begins with https:// or http://.';
+  if (
+    d.eligibility_url !== undefined &&
+    d.eligibility_url !== '' &&
+    !/^https?:\/\/[^/\s@#]+(\/[^\s#]*)?$/.test(d.eligibility_url)
+  )
+    wrong['eligibility_url'] = 'An address that begins with https://, without user and password.';
   return wrong;
 }

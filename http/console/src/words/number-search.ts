@@ -14,5 +14,7 @@ export interface NumberSearch {
 export function numberSearch(typed: string): NumberSearch {
   if (typed.trim() === '') return {};
   const number = wholeNumber(typed);
-  return number === undefined ? { reason: 'Only a whole phone number can be looked for, with its country code: +4915112345678.' } : { number };
+  return number === undefined
+    ? { reason: 'Only a whole phone number can be looked for, with its country code: +4915112345678.' }
+    : { number };
 }

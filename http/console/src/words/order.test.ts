@@ -13,7 +13,11 @@ const campaign = (name: string, status: string, total: number, completed: number
     ...(ringing === undefined ? {} : { live: { ringing, in_progress: ringing } }),
   }) as unknown as Campaign;
 
-const list = [campaign('Winter 10', 'draft', 2, 0), campaign('autumn', 'running', 4, 1, 7), campaign('Winter 9', 'paused', 5, 5, 0)];
+const list = [
+  campaign('Winter 10', 'draft', 2, 0),
+  campaign('autumn', 'running', 4, 1, 7),
+  campaign('Winter 9', 'paused', 5, 5, 0),
+];
 const by = (text: string) => sorted(list, orderOf(text)).map((c) => c.settings.name);
 
 test('words from A, with numbers as numbers', () => {

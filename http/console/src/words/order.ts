@@ -2,7 +2,16 @@ import type { Campaign } from '../api/client';
 import { scope, processed } from './campaigns';
 
 /** How the list of campaigns can be sorted. */
-export const columns = ['name', 'status', 'progress', 'ringing', 'in_progress', 'connected', 'answer_rate', 'created'] as const;
+export const columns = [
+  'name',
+  'status',
+  'progress',
+  'ringing',
+  'in_progress',
+  'connected',
+  'answer_rate',
+  'created',
+] as const;
 export type Column = (typeof columns)[number];
 
 export interface Order {
@@ -24,7 +33,9 @@ export function addressOf(o: Order | undefined): string {
   return o ? (o.descending ? '-' : '') + o.by : '';
 }
 
-/** next is the order after a press on a column: as one looks for it first, then the other way, then as the list comes. */
+/**
+ * next is the order after a press on a column: as one looks for it first, then the other way, then as the list comes.
+ */
 export function next(now: Order | undefined, by: Column): Order | undefined {
   const first = !words.includes(by);
   if (now?.by !== by) return { by, descending: first };
@@ -60,9 +71,16 @@ function figure(c: Campaign, by: Column): number | undefined {
 export function sorted(list: Campaign[], o: Order | undefined): Campaign[] {
   if (!o) return list;
   const way = o.descending ? -1 : 1;
-  if (o.by === 'name') return list.toSorted((a, b) => way * a.settings.name.localeCompare(b.settings.name, undefined, { numeric: true, sensitivity: 'base' }));
+  if (o.by === 'name')
+    return list.toSorted(
+      (a, b) => way * a.settings.name.localeCompare(b.settings.name, undefined, { numeric: true, sensitivity: 'base' }),
+    );
   return list
     .map((c) => ({ c, n: figure(c, o.by) }))
-    .sort((a, b) => (a.n === undefined || b.n === undefined ? Number(a.n === undefined) - Number(b.n === undefined) : way * (a.n - b.n)))
+    .sort((a, b) =>
+      a.n === undefined || b.n === undefined
+        ? Number(a.n === undefined) - Number(b.n === undefined)
+        : way * (a.n - b.n),
+    )
     .map(({ c }) => c);
 }

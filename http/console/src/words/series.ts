@@ -66,8 +66,8 @@ export function pointsOf(s: Series, open: boolean, stride = 1, least = 0): Point
 }
 
 /**
- * extended goes on with what was seen live since the series was counted: the rates with what the campaign's counters have
- * grown by since then, or since they were first seen.
+ * extended goes on with what was seen live since the series was counted: the rates with what the campaign's counters
+ * have grown by since then, or since they were first seen.
  */
 export function extended(points: Point[], s: Series, tail: Sample[]): Point[] {
   const last = points.at(-1);
@@ -82,7 +82,8 @@ export function extended(points: Point[], s: Series, tail: Sample[]): Point[] {
   return [
     ...points,
     ...seen.map((x) => {
-      const grown = (f: 'attempts' | 'answered' | 'live_answers' | 'abandoned') => Math.max(0, (x.counters[f] ?? 0) - (base[f] ?? 0));
+      const grown = (f: 'attempts' | 'answered' | 'live_answers' | 'abandoned') =>
+        Math.max(0, (x.counters[f] ?? 0) - (base[f] ?? 0));
       return {
         at: at(x),
         dialsPerS: x.live.dials_per_s ?? null,
@@ -104,15 +105,20 @@ export function stepsOf(s: Series, open: boolean, rows: number): Point[] {
 export function summaryOf(s: Series, points: Point[]): string {
   const most = (f: (p: Point) => number | null) => Math.max(0, ...points.map((p) => f(p) ?? 0));
   return (
-    `${count(total(s.dials))} dials, at most ${rate(most((p) => p.dialsPerS))} a second. At most ${rate(most((p) => p.ringing))} lines were ringing ` +
-    `and ${rate(most((p) => p.connected))} conversations went on at a time. Answer rate ${share(ratio(total(s.answered), total(s.decided)))}, ` +
+    `${count(total(s.dials))} dials, at most ${rate(most((p) => p.dialsPerS))} a second. ` +
+    `At most ${rate(most((p) => p.ringing))} lines were ringing ` +
+    `and ${rate(most((p) => p.connected))} conversations went on at a time. ` +
+    `Answer rate ${share(ratio(total(s.answered), total(s.decided)))}, ` +
     `abandon rate ${share(ratio(total(s.abandoned), total(s.live_answers)))}.`
   );
 }
 
 type Bar = Schemas['Breakdown']['first_audio'][number];
 
-/** heardWithin says up to which bound the given part of the calls heard the bot; undefined without calls, null beyond all bounds. */
+/**
+ * heardWithin says up to which bound the given part of the calls heard the bot; undefined without calls, null beyond
+ * all bounds.
+ */
 export function heardWithin(bars: Bar[], part: number): number | null | undefined {
   const all = bars.reduce((n, b) => n + b.count, 0);
   let n = 0;

@@ -52,11 +52,15 @@ const windowName = {
 } as const;
 
 /** The names of settings as the API calls them; of the calling window `window.<member>`. */
-export const settingName: Record<string, string> = Object.fromEntries(table.flatMap((f) => (f.kind === 'window' ? Object.entries(windowName) : [[f.name, f.label]])));
+export const settingName: Record<string, string> = Object.fromEntries(
+  table.flatMap((f) => (f.kind === 'window' ? Object.entries(windowName) : [[f.name, f.label]])),
+);
 
 /** namesOf lists the settings of a section of the form, where a message of the server belongs. */
 export function namesOf(...groups: Setting['group'][]): string[] {
-  return table.filter((f) => groups.includes(f.group)).flatMap((f) => (f.kind === 'window' ? [f.name, ...Object.keys(windowName)] : [f.name]));
+  return table
+    .filter((f) => groups.includes(f.group))
+    .flatMap((f) => (f.kind === 'window' ? [f.name, ...Object.keys(windowName)] : [f.name]));
 }
 
 /** What must stay as it is once the campaign has run (spec: States and transitions). */
@@ -67,7 +71,9 @@ export function isEmpty(v: unknown): boolean {
   return v === undefined || v === null || v === '' || v === 0 || v === false || (Array.isArray(v) && v.length === 0);
 }
 
-/** counts says whether a setting means something beside the others: a limit of transfers only where there are targets. */
+/**
+ * counts says whether a setting means something beside the others: a limit of transfers only where there are targets.
+ */
 export function counts(f: Setting, all: Readonly<Record<string, unknown>>): boolean {
   if (f.under === undefined) return true;
   const v = all[f.under];
@@ -131,7 +137,13 @@ const writers: Record<string, (v: unknown) => string> = {
     const { first, more } = poolOf(listOf(v));
     return or([first.join(', '), more].filter(Boolean).join(' '), 'None');
   },
-  retry_on_system: (v) => or(listOf(v).map((o) => named(outcome, o).label).join(', '), 'None'),
+  retry_on_system: (v) =>
+    or(
+      listOf(v)
+        .map((o) => named(outcome, o).label)
+        .join(', '),
+      'None',
+    ),
 };
 
 function figureOf(f: Setting, v: number): string {
@@ -176,16 +188,22 @@ const emptied = (v: unknown): unknown => (v !== 0 && isEmpty(v) ? null : v);
 
 /** same says whether two values of a setting mean the same: nothing, null and an empty list do. */
 export function same(field: string, a: unknown, b: unknown): boolean {
-  const sorted = (v: unknown) => (field === 'window.days' && Array.isArray(v) ? (v.length === 7 ? null : v.map(String).sort()) : emptied(v));
+  const sorted = (v: unknown) =>
+    field === 'window.days' && Array.isArray(v) ? (v.length === 7 ? null : v.map(String).sort()) : emptied(v);
   return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }
 
 /** different lists the settings that two versions do not share, in the order of the form. */
-export function different(a: Settings | Schemas['SettingsRequest'], b: Settings | Schemas['SettingsRequest']): string[] {
+export function different(
+  a: Settings | Schemas['SettingsRequest'],
+  b: Settings | Schemas['SettingsRequest'],
+): string[] {
   const [x, y] = [flat(a), flat(b)];
   const order = Object.keys(settingName);
   const at = (f: string) => (order.includes(f) ? order.indexOf(f) : order.length);
-  return [...new Set([...Object.keys(x), ...Object.keys(y)])].filter((f) => !same(f, x[f], y[f])).sort((f, g) => at(f) - at(g));
+  return [...new Set([...Object.keys(x), ...Object.keys(y)])]
+    .filter((f) => !same(f, x[f], y[f]))
+    .sort((f, g) => at(f) - at(g));
 }
 
 /** patchOf is the merge patch (RFC 7396) that makes `to` of `from`. */
@@ -225,7 +243,12 @@ export function clashes(before: Settings, theirs: Settings, mine: Settings | Sch
 }
 
 /** merged puts what I changed over what they saved; of a setting that both changed, mine only where it is kept. */
-export function merged<T extends Settings | Schemas['SettingsRequest']>(before: Settings, theirs: Settings, mine: T, keptMine: ReadonlySet<string>): T {
+export function merged<T extends Settings | Schemas['SettingsRequest']>(
+  before: Settings,
+  theirs: Settings,
+  mine: T,
+  keptMine: ReadonlySet<string>,
+): T {
   const [t, m] = [flat(theirs), flat(mine)];
   const mineChanged = new Set(different(before, mine));
   const theyChanged = new Set(different(before, theirs));

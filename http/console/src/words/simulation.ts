@@ -33,14 +33,72 @@ export interface Row {
 const hundredth = (v: number | null | undefined) => (v === null || v === undefined ? none : `${rate(v)}\u00a0%`);
 
 export const rows: Row[] = [
-  { name: 'list_dialling', label: 'Dialling for the whole list', about: 'Time within the window until every contact is final; extrapolated when the list is not done.', of: (s) => s.list_dialling_s, write: seconds, better: 'less' },
-  { name: 'duration', label: 'From start to end', about: 'With the nights and days on which the window is closed.', of: (s) => s.duration_s, band: (f) => f.duration_s, write: seconds, better: 'less' },
-  { name: 'connects', label: 'Conversations an hour', about: 'Persons who were put through, an hour of dialling.', of: (s) => s.connects_per_h, write: rate, better: 'more' },
-  { name: 'busy', label: 'Seats busy', about: 'Share of the seats’ time in calls while dialling.', of: (s) => s.busy_pct, write: hundredth, better: 'more' },
-  { name: 'abandoned', label: 'Abandoned', about: 'Share of the live answers that found no free seat.', of: (s) => s.abandon_pct, write: (v) => (v === null || v === undefined ? none : `${v.toFixed(2)}\u00a0%`), better: 'less' },
-  { name: 'dials', label: 'Dials', about: 'Calls that were placed.', of: (s) => s.dials, band: (f) => f.dials, write: count },
-  { name: 'connected', label: 'Conversations', about: 'Persons who were put through.', of: (s) => s.connected, band: (f) => f.connected, write: count, better: 'more' },
-  { name: 'left_at_close', label: 'Left when the window first closes', about: 'Contacts that are not final at the end of the first day.', of: (s) => s.contacts_left_at_close ?? 0, write: count, better: 'less' },
+  {
+    name: 'list_dialling',
+    label: 'Dialling for the whole list',
+    about: 'Time within the window until every contact is final; extrapolated when the list is not done.',
+    of: (s) => s.list_dialling_s,
+    write: seconds,
+    better: 'less',
+  },
+  {
+    name: 'duration',
+    label: 'From start to end',
+    about: 'With the nights and days on which the window is closed.',
+    of: (s) => s.duration_s,
+    band: (f) => f.duration_s,
+    write: seconds,
+    better: 'less',
+  },
+  {
+    name: 'connects',
+    label: 'Conversations an hour',
+    about: 'Persons who were put through, an hour of dialling.',
+    of: (s) => s.connects_per_h,
+    write: rate,
+    better: 'more',
+  },
+  {
+    name: 'busy',
+    label: 'Seats busy',
+    about: 'Share of the seats’ time in calls while dialling.',
+    of: (s) => s.busy_pct,
+    write: hundredth,
+    better: 'more',
+  },
+  {
+    name: 'abandoned',
+    label: 'Abandoned',
+    about: 'Share of the live answers that found no free seat.',
+    of: (s) => s.abandon_pct,
+    write: (v) => (v === null || v === undefined ? none : `${v.toFixed(2)}\u00a0%`),
+    better: 'less',
+  },
+  {
+    name: 'dials',
+    label: 'Dials',
+    about: 'Calls that were placed.',
+    of: (s) => s.dials,
+    band: (f) => f.dials,
+    write: count,
+  },
+  {
+    name: 'connected',
+    label: 'Conversations',
+    about: 'Persons who were put through.',
+    of: (s) => s.connected,
+    band: (f) => f.connected,
+    write: count,
+    better: 'more',
+  },
+  {
+    name: 'left_at_close',
+    label: 'Left when the window first closes',
+    about: 'Contacts that are not final at the end of the first day.',
+    of: (s) => s.contacts_left_at_close ?? 0,
+    write: count,
+    better: 'less',
+  },
 ];
 
 /** valueOf gives a figure of a side: the median of all plays where it was kept. */
@@ -66,16 +124,36 @@ const trustWorth = 70;
 
 /** trusted says how forecasts have come true so far. */
 export function trusted(t: Trust | null | undefined): string {
-  if (t === null || t === undefined) return 'No run has been compared with its forecast yet; how far this can be trusted is not known.';
-  const by = `±\u00a0${rate(t.duration_error_pct)}\u00a0% of the time and ±\u00a0${rate(t.connected_error_pct)}\u00a0% of the conversations, from ${plural(t.runs, 'earlier run')}`;
+  if (t === null || t === undefined)
+    return 'No run has been compared with its forecast yet; how far this can be trusted is not known.';
+  const by =
+    `±\u00a0${rate(t.duration_error_pct)}\u00a0% of the time and ` +
+    `±\u00a0${rate(t.connected_error_pct)}\u00a0% of the conversations, from ${plural(t.runs, 'earlier run')}`;
   const held = Math.min(t.duration_within_pct, t.connected_within_pct);
-  return held >= trustWorth ? `${by}.` : `${by}. Only ${rate(held)} of 100 figures lay within their range, which is made for 80: expect more spread than is shown.`;
+  return held >= trustWorth
+    ? `${by}.`
+    : `${by}. Only ${rate(held)} of 100 figures lay within their range, which is made for 80: ` +
+        'expect more spread than is shown.';
 }
 
 /** kindName names what a dial comes to. */
 const kindName: Record<string, string> = {
-  answered: 'answered', human: 'a person', machine: 'a machine', fax: 'a fax', sit: 'an announcement', silence: 'silence', unknown: 'unclear who', screener: 'a call screener',
-  busy: 'busy', no_answer: 'no answer', rejected: 'rejected', invalid_number: 'invalid number', blocked: 'blocked', congestion: 'congestion', throttled: 'throttled', trunk_error: 'trunk error',
+  answered: 'answered',
+  human: 'a person',
+  machine: 'a machine',
+  fax: 'a fax',
+  sit: 'an announcement',
+  silence: 'silence',
+  unknown: 'unclear who',
+  screener: 'a call screener',
+  busy: 'busy',
+  no_answer: 'no answer',
+  rejected: 'rejected',
+  invalid_number: 'invalid number',
+  blocked: 'blocked',
+  congestion: 'congestion',
+  throttled: 'throttled',
+  trunk_error: 'trunk error',
 };
 
 /** people lists what dials come to, the commonest first. */
@@ -85,7 +163,11 @@ export function people(kinds: Simulation['people']['kinds']): string {
     const name = kindName[k.kind] ?? k.kind.replaceAll('_', ' ');
     shares.set(name, (shares.get(name) ?? 0) + k.share);
   }
-  return [...shares].filter(([, share]) => share >= 0.005).sort((a, b) => b[1] - a[1]).map(([name, share]) => `${name} ${percent(share)}`).join(', ');
+  return [...shares]
+    .filter(([, share]) => share >= 0.005)
+    .sort((a, b) => b[1] - a[1])
+    .map(([name, share]) => `${name} ${percent(share)}`)
+    .join(', ');
 }
 
 /** change writes by how much the second value differs from the first, in per cent; undefined when that says nothing. */
@@ -104,12 +186,20 @@ export type Values = Side['settings'];
 const changeable = table.filter((f) => f.whatIf);
 
 /** askedFields are the fields of a question, where a message of the server belongs. */
-export const askedFields = ['what_if.seats', ...changeable.map((f) => `what_if.${f.name}`), 'people.answer_rate', 'people.talk_s', 'contacts'];
+export const askedFields = [
+  'what_if.seats',
+  ...changeable.map((f) => `what_if.${f.name}`),
+  'people.answer_rate',
+  'people.talk_s',
+  'contacts',
+];
 
 /** whatIf gives what differs from the settings as they are; null when nothing does. */
 export function whatIf(is: Values, v: Values): NonNullable<Asked['what_if']> | null {
   const was: Record<string, unknown> = { ...is };
   const now: Record<string, unknown> = { ...v };
-  const changed = ['seats', ...changeable.map((f) => f.name)].filter((f) => JSON.stringify(was[f]) !== JSON.stringify(now[f]));
+  const changed = ['seats', ...changeable.map((f) => f.name)].filter(
+    (f) => JSON.stringify(was[f]) !== JSON.stringify(now[f]),
+  );
   return changed.length === 0 ? null : Object.fromEntries(changed.map((f) => [f, now[f]]));
 }

@@ -42,7 +42,10 @@ export const contactStatus: Record<Schemas['ContactStatus'], Named> = {
 
 /** What the call list can be narrowed to: a status, or those whom the counter Unanswered counts. */
 export const contactFilter: Record<Schemas['ContactFilter'], string> = {
-  ...(Object.fromEntries(Object.entries(contactStatus).map(([value, { label }]) => [value, label])) as Record<Schemas['ContactStatus'], string>),
+  ...(Object.fromEntries(Object.entries(contactStatus).map(([value, { label }]) => [value, label])) as Record<
+    Schemas['ContactStatus'],
+    string
+  >),
   unanswered: 'Unanswered',
 };
 

@@ -78,7 +78,13 @@ export function daysOf(days: readonly string[] | null | undefined): string {
 }
 
 /** windowOf writes a calling window. */
-export function windowOf(w: { start: string; end: string; zone: string; days?: readonly string[] | null; contact_zone?: boolean | null }): string {
+export function windowOf(w: {
+  start: string;
+  end: string;
+  zone: string;
+  days?: readonly string[] | null;
+  contact_zone?: boolean | null;
+}): string {
   const hours = w.start === w.end ? 'all day' : `${w.start}–${w.end}${w.end < w.start ? ' (next day)' : ''}`;
   return `${daysOf(w.days)}, ${hours}, ${w.contact_zone ? 'clock of each contact' : w.zone}`;
 }

@@ -16,7 +16,8 @@ function loudness(byte: number): number {
 
 const table = Float32Array.from({ length: 256 }, (_, b) => Math.min(1, loudness(b)));
 
-const text = (v: DataView, at: number) => String.fromCharCode(v.getUint8(at), v.getUint8(at + 1), v.getUint8(at + 2), v.getUint8(at + 3));
+const text = (v: DataView, at: number) =>
+  String.fromCharCode(v.getUint8(at), v.getUint8(at + 1), v.getUint8(at + 2), v.getUint8(at + 3));
 
 /** waveOf reads the shape of a file in so many parts; undefined when it is no such file. */
 export function waveOf(file: ArrayBuffer, parts: number): Wave | undefined {
@@ -24,7 +25,7 @@ export function waveOf(file: ArrayBuffer, parts: number): Wave | undefined {
   if (v.byteLength < 12 || text(v, 0) !== 'RIFF' || text(v, 8) !== 'WAVE') return undefined;
   let channels = 0;
   let rate = 0;
-  for (let at = 12; at + 8 <= v.byteLength; ) {
+  for (let at = 12; at + 8 <= v.byteLength;) {
     const name = text(v, at);
     const begin = at + 8;
     const size = Math.min(v.getUint32(at + 4, true), v.byteLength - begin);
@@ -59,7 +60,9 @@ export function outline(w: Wave, width: number, height: number): string {
   let path = '';
   up.forEach((p, i) => {
     const x = ((i + 0.5) * step).toFixed(1);
-    path += `M${x} ${(middle - Math.max(0.4, p * middle)).toFixed(1)}V${(middle + Math.max(0.4, (down[i] ?? 0) * middle)).toFixed(1)}`;
+    const top = middle - Math.max(0.4, p * middle);
+    const bottom = middle + Math.max(0.4, (down[i] ?? 0) * middle);
+    path += `M${x} ${top.toFixed(1)}V${bottom.toFixed(1)}`;
   });
   return path;
 }

@@ -4,16 +4,42 @@ import type { Tone } from './states';
 
 /** The events that an endpoint can be told of. */
 export const webhookTypes: WebhookType[] = [
-  'campaign.started', 'campaign.paused', 'campaign.resumed', 'campaign.stopped', 'campaign.completed', 'campaign.failed', 'campaign.restarted', 'attempt.ended', 'dialout.ended', 'abandon.recorded',
-  'result.stored', 'result.timed_out', 'contact.completed', 'contact.failed', 'contact.abandoned', 'contact.machine_detected', 'contact.window_closed', 'contact.manually_stopped', 'contact.excluded',
-  'callback.scheduled', 'callback.cancelled', 'contacts.added', 'contacts.closed',
+  'campaign.started',
+  'campaign.paused',
+  'campaign.resumed',
+  'campaign.stopped',
+  'campaign.completed',
+  'campaign.failed',
+  'campaign.restarted',
+  'attempt.ended',
+  'dialout.ended',
+  'abandon.recorded',
+  'result.stored',
+  'result.timed_out',
+  'contact.completed',
+  'contact.failed',
+  'contact.abandoned',
+  'contact.machine_detected',
+  'contact.window_closed',
+  'contact.manually_stopped',
+  'contact.excluded',
+  'callback.scheduled',
+  'callback.cancelled',
+  'contacts.added',
+  'contacts.closed',
 ];
 
 /** hookState says whether an endpoint is told. */
 export function hookState(h: Webhook): { label: string; tone: Tone; more: string } {
   if (h.is_active) return { label: 'Active', tone: 'green', more: 'It is told of what happens.' };
-  if (h.disabled_reason === 'gone') return { label: 'Gone', tone: 'red', more: 'Its server answered 410: the dialler turned it off.' };
-  if (h.disabled_reason === 'failing') return { label: 'Failing', tone: 'red', more: 'It took nothing for as long as a message is tried: the dialler turned it off.' };
+  if (h.disabled_reason === 'gone')
+    return { label: 'Gone', tone: 'red', more: 'Its server answered 410: the dialler turned it off.' };
+  if (h.disabled_reason === 'failing')
+    return {
+      label: 'Failing',
+      tone: 'red',
+      more: 'It took nothing for as long as a message is tried: the dialler turned it off.',
+    };
   return { label: 'Inactive', tone: 'grey', more: 'Nothing is kept for it; events of this time are never sent.' };
 }
 
@@ -37,6 +63,11 @@ const troubles: Record<string, string> = {
 /** answer says what came of the last try. */
 export function answer(d: Delivery): string {
   const tries = d.attempts === 0 ? 'not tried yet' : `${count(d.attempts)} ${d.attempts === 1 ? 'try' : 'tries'}`;
-  const last = d.response_status !== undefined ? `HTTP ${d.response_status}` : d.problem === undefined ? '' : (troubles[d.problem] ?? d.problem);
+  const last =
+    d.response_status !== undefined
+      ? `HTTP ${d.response_status}`
+      : d.problem === undefined
+        ? ''
+        : (troubles[d.problem] ?? d.problem);
   return [last, tries].filter((s) => s !== '').join(', ');
 }

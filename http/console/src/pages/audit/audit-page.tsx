@@ -11,9 +11,36 @@ import { viewerZone } from '../../words/times';
 
 /** What the set-up's log has, in the words of the API. */
 const kinds = [
-  'create_bot', 'change_bot', 'delete_bot', 'create_trunk', 'change_trunk', 'delete_trunk', 'create_number', 'change_number', 'create_key', 'change_key', 'create_user', 'change_user', 'lock_user', 'unlock_user',
-  'create_webhook', 'change_webhook', 'delete_webhook', 'disable_webhook', 'rotate_webhook_secret', 'test_webhook', 'replay_webhook', 'suppress', 'lift_suppression', 'delete_recording',
-  'erase_person', 'accept_restore', 'add_voicemail', 'delete_voicemail', 'label_verdict', 'delete',
+  'create_bot',
+  'change_bot',
+  'delete_bot',
+  'create_trunk',
+  'change_trunk',
+  'delete_trunk',
+  'create_number',
+  'change_number',
+  'create_key',
+  'change_key',
+  'create_user',
+  'change_user',
+  'lock_user',
+  'unlock_user',
+  'create_webhook',
+  'change_webhook',
+  'delete_webhook',
+  'disable_webhook',
+  'rotate_webhook_secret',
+  'test_webhook',
+  'replay_webhook',
+  'suppress',
+  'lift_suppression',
+  'delete_recording',
+  'erase_person',
+  'accept_restore',
+  'add_voicemail',
+  'delete_voicemail',
+  'label_verdict',
+  'delete',
 ];
 
 export default function AuditPage() {
@@ -46,7 +73,9 @@ export default function AuditPage() {
     >
       {(log) =>
         log.activity.length === 0 ? (
-          <Empty title={chosen.length === 0 ? 'Nothing yet' : 'Nothing of this kind'}>Changes of bots, trunks, numbers, keys, users, webhooks and the suppression list are kept here for good.</Empty>
+          <Empty title={chosen.length === 0 ? 'Nothing yet' : 'Nothing of this kind'}>
+            Changes of bots, trunks, numbers, keys, users, webhooks and the suppression list are kept here for good.
+          </Empty>
         ) : (
           <Rows
             plain

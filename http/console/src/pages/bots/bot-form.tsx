@@ -20,13 +20,25 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
   const [secret, setSecret] = useState('');
   const [needed, setNeeded] = useState(bot?.required_variables ?? []);
   const [active, setActive] = useState(bot?.active ?? true);
-  const { of, rest } = mistakes(put.error, 'id', 'name', 'seats', 'endpoints', 'auth_token', 'required_variables', 'active');
+  const { of, rest } = mistakes(
+    put.error,
+    'id',
+    'name',
+    'seats',
+    'endpoints',
+    'auth_token',
+    'required_variables',
+    'active',
+  );
   const submit = (e: SyntheticEvent) => {
     e.preventDefault();
     const body = {
       name: name.trim(),
       seats: Number(seats),
-      endpoints: endpoints.split('\n').map((l) => l.trim()).filter((l) => l !== ''),
+      endpoints: endpoints
+        .split('\n')
+        .map((l) => l.trim())
+        .filter((l) => l !== ''),
       required_variables: needed,
       active,
       ...(bot === undefined ? {} : { account: bot.account }),
@@ -43,15 +55,43 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
     );
   };
   return (
-    <Dialog close={close} size="lg" closeOnClickOutside={false} title={bot === undefined ? 'New bot' : `Change ${bot.name}`}>
+    <Dialog
+      close={close}
+      size="lg"
+      closeOnClickOutside={false}
+      title={bot === undefined ? 'New bot' : `Change ${bot.name}`}
+    >
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The bot was not saved" problem={rest} />}
-          {bot === undefined && <TextInput label="Identifier" description="Letters, digits, - and _; requests name it, and it cannot be changed" required withAsterisk={false} maxLength={64} value={id} onChange={(e) => setId(e.currentTarget.value)} error={of('id')} data-autofocus />}
-          <TextInput label="Name" required withAsterisk={false} maxLength={100} value={name} onChange={(e) => setName(e.currentTarget.value)} error={of('name')} />
+          {bot === undefined && (
+            <TextInput
+              label="Identifier"
+              description="Letters, digits, - and _; requests name it, and it cannot be changed"
+              required
+              withAsterisk={false}
+              maxLength={64}
+              value={id}
+              onChange={(e) => setId(e.currentTarget.value)}
+              error={of('id')}
+              data-autofocus
+            />
+          )}
+          <TextInput
+            label="Name"
+            required
+            withAsterisk={false}
+            maxLength={100}
+            value={name}
+            onChange={(e) => setName(e.currentTarget.value)}
+            error={of('name')}
+          />
           <Textarea
             label="Endpoints"
-            description="One a line, tried in this order: all wss:// (or ws://) addresses of media streams, or all sip:user@host"
+            description={
+              'One a line, tried in this order: all wss:// (or ws://) addresses of media streams, ' +
+              'or all sip:user@host'
+            }
             placeholder="wss://bot.example.org/calls"
             required
             withAsterisk={false}
@@ -62,10 +102,23 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
             onChange={(e) => setEndpoints(e.currentTarget.value)}
             error={of('endpoints')}
           />
-          <NumberInput label="Seats" description="Conversations that it holds at the same time" min={1} max={100_000} allowDecimal={false} value={seats} onChange={setSeats} error={of('seats')} />
+          <NumberInput
+            label="Seats"
+            description="Conversations that it holds at the same time"
+            min={1}
+            max={100_000}
+            allowDecimal={false}
+            value={seats}
+            onChange={setSeats}
+            error={of('seats')}
+          />
           <PasswordInput
             label="Auth token"
-            description={bot?.has_auth_token ? 'Signs our requests to the bot. Empty: the one that is stored stays' : 'Signs our requests to the bot'}
+            description={
+              bot?.has_auth_token
+                ? 'Signs our requests to the bot. Empty: the one that is stored stays'
+                : 'Signs our requests to the bot'
+            }
             autoComplete="new-password"
             maxLength={255}
             value={secret}
@@ -73,8 +126,19 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
             error={of('auth_token')}
             visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the token' }}
           />
-          <TagsInput label="Variables that it needs" description="Contacts without them are refused; Enter ends each" value={needed} onChange={setNeeded} error={of('required_variables')} />
-          <Switch label="Active" description="Off: its campaigns hold their dials; conversations go on" checked={active} onChange={(e) => setActive(e.currentTarget.checked)} />
+          <TagsInput
+            label="Variables that it needs"
+            description="Contacts without them are refused; Enter ends each"
+            value={needed}
+            onChange={setNeeded}
+            error={of('required_variables')}
+          />
+          <Switch
+            label="Active"
+            description="Off: its campaigns hold their dials; conversations go on"
+            checked={active}
+            onChange={(e) => setActive(e.currentTarget.checked)}
+          />
           <FormButtons close={close} busy={put.isPending} />
         </Stack>
       </form>

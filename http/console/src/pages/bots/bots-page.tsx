@@ -29,7 +29,10 @@ export default function BotsPage() {
   return (
     <ListingPage
       title="Bots"
-      intro="Who talks when a call is answered. A seat is one conversation; no more calls are connected than there are seats."
+      intro={
+        'Who talks when a call is answered. A seat is one conversation; ' +
+        'no more calls are connected than there are seats.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>
@@ -43,7 +46,8 @@ export default function BotsPage() {
         <>
           {list.length === 0 ? (
             <Empty title="No bots yet" action={admin && <Button onClick={open}>Add the first one</Button>}>
-              A bot is a server that takes the audio of a call, by a WebSocket that speaks media streams or by SIP, and talks back.
+              A bot is a server that takes the audio of a call, by a WebSocket that speaks media streams or by SIP, and
+              talks back.
             </Empty>
           ) : (
             <Rows
@@ -109,7 +113,13 @@ export default function BotsPage() {
   );
 }
 
-function Endpoint({ url, status }: { url: string; status: NonNullable<Bot['status']>['endpoints'][number] | undefined }) {
+function Endpoint({
+  url,
+  status,
+}: {
+  url: string;
+  status: NonNullable<Bot['status']>['endpoints'][number] | undefined;
+}) {
   const health = botHealth[status?.health ?? 'unknown'];
   return (
     <>
@@ -138,7 +148,10 @@ function Delete({ of: b, close }: { of: Bot; close: () => void }) {
   return (
     <Confirm
       title={`Delete ${b.name}?`}
-      lines={['It can be chosen for no campaign any more. Conversations go on.', 'To hold the dials of its campaigns for a while, make it inactive instead.']}
+      lines={[
+        'It can be chosen for no campaign any more. Conversations go on.',
+        'To hold the dials of its campaigns for a while, make it inactive instead.',
+      ]}
       confirm="Delete"
       grave
       busy={remove.isPending}

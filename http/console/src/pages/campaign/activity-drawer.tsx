@@ -46,7 +46,13 @@ function Log({ campaign: c }: { campaign: Still }) {
         ]}
       />
       {query.isPending && <Skeleton height={160} role="status" aria-label="Loading" />}
-      {query.isError && <Failure title="The activity log cannot be shown" problem={asProblem(query.error)} retry={() => void query.refetch()} />}
+      {query.isError && (
+        <Failure
+          title="The activity log cannot be shown"
+          problem={asProblem(query.error)}
+          retry={() => void query.refetch()}
+        />
+      )}
       {query.data?.activity.length === 0 && (
         <Text size="sm" c="dimmed">
           Nothing yet. Every start, pause, resume and stop stands here, with who did it and when.
@@ -65,10 +71,22 @@ function Log({ campaign: c }: { campaign: Still }) {
             {plural(query.data?.total ?? 0, 'entry', 'entries')} · page {count(page)} of {count(pages)}
           </Text>
           <Group gap="xs">
-            <Button size="xs" variant="default" leftSection={<LeftIcon size={14} />} disabled={page <= 1} onClick={() => setPage(page - 1)}>
+            <Button
+              size="xs"
+              variant="default"
+              leftSection={<LeftIcon size={14} />}
+              disabled={page <= 1}
+              onClick={() => setPage(page - 1)}
+            >
               Newer
             </Button>
-            <Button size="xs" variant="default" rightSection={<RightIcon size={14} />} disabled={page >= pages} onClick={() => setPage(page + 1)}>
+            <Button
+              size="xs"
+              variant="default"
+              rightSection={<RightIcon size={14} />}
+              disabled={page >= pages}
+              onClick={() => setPage(page + 1)}
+            >
               Older
             </Button>
           </Group>

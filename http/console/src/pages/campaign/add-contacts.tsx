@@ -34,7 +34,15 @@ export default function AddContacts({ campaign: c, close }: { campaign: Still; c
 }
 
 /** ContactsFile takes a file, shows what its columns become, sends it, and reports on its rows. */
-export function ContactsFile({ campaign: c, busy, close }: { campaign: Still; busy?: (busy: boolean) => void; close?: () => void }) {
+export function ContactsFile({
+  campaign: c,
+  busy,
+  close,
+}: {
+  campaign: Still;
+  busy?: (busy: boolean) => void;
+  close?: () => void;
+}) {
   const client = useQueryClient();
   const [stage, setStage] = useState<Stage>({ name: 'choose' });
   const running = useRef<AbortController>(undefined);
@@ -66,7 +74,13 @@ export function ContactsFile({ campaign: c, busy, close }: { campaign: Still; bu
   return (
     <>
       {stage.name === 'choose' && <Choose problem={stage.problem} take={(file) => setStage({ name: 'map', file })} />}
-      {stage.name === 'map' && <MapColumns file={stage.file} back={(problem) => setStage({ name: 'choose', ...(problem === undefined ? {} : { problem }) })} send={(file) => void send(file)} />}
+      {stage.name === 'map' && (
+        <MapColumns
+          file={stage.file}
+          back={(problem) => setStage({ name: 'choose', ...(problem === undefined ? {} : { problem }) })}
+          send={(file) => void send(file)}
+        />
+      )}
       {stage.name === 'sending' && (
         <Stack>
           <Text size="sm">
@@ -93,7 +107,9 @@ export function ContactsFile({ campaign: c, busy, close }: { campaign: Still; bu
           </Text>
         </Group>
       )}
-      {stage.name === 'done' && <Report report={stage.report} again={() => setStage({ name: 'choose' })} close={close} />}
+      {stage.name === 'done' && (
+        <Report report={stage.report} again={() => setStage({ name: 'choose' })} close={close} />
+      )}
     </>
   );
 }
@@ -134,7 +150,8 @@ function Choose({ problem, take }: { problem: Problem | undefined; take: (file: 
         </FileButton>
       </div>
       <Text size="sm" c="dimmed">
-        The file needs a column with phone numbers in international format (+49…), best named <code>phone_number</code>. Every other column becomes a variable that reaches the bot.
+        The file needs a column with phone numbers in international format (+49…), best named <code>phone_number</code>.
+        Every other column becomes a variable that reaches the bot.
       </Text>
     </Stack>
   );
@@ -148,15 +165,29 @@ const figures = [
   { name: 'excluded', label: 'Excluded' },
 ] as const;
 
-function Report({ report, again, close }: { report: ImportReport; again: () => void; close: (() => void) | undefined }) {
+function Report({
+  report,
+  again,
+  close,
+}: {
+  report: ImportReport;
+  again: () => void;
+  close: (() => void) | undefined;
+}) {
   const rejected = report.invalid + report.duplicate + report.excluded;
   return (
     <Stack>
       {report.state === 'failed' ? (
-        <Failure title="The contacts were not added" problem={new Problem(0, report.problem?.code ?? 'import_failed', report.problem?.detail ?? 'The import failed.')} />
+        <Failure
+          title="The contacts were not added"
+          problem={
+            new Problem(0, report.problem?.code ?? 'import_failed', report.problem?.detail ?? 'The import failed.')
+          }
+        />
       ) : (
         <Text size="sm" role="status">
-          <b>{plural(report.added, 'contact')} added</b> from {report.filename}.{rejected > 0 && ` ${plural(rejected, 'row')} left out.`}
+          <b>{plural(report.added, 'contact')} added</b> from {report.filename}.
+          {rejected > 0 && ` ${plural(rejected, 'row')} left out.`}
         </Text>
       )}
       <SimpleGrid component="dl" cols={5} spacing="xs" m={0}>
@@ -197,7 +228,14 @@ function RejectedRows({ report }: { report: ImportReport }) {
   if (!query.data) return null;
   return (
     <Stack gap="xs">
-      <Table.ScrollContainer minWidth={420} maxHeight={280} type="native" tabIndex={0} role="region" aria-label="Rows that were left out">
+      <Table.ScrollContainer
+        minWidth={420}
+        maxHeight={280}
+        type="native"
+        tabIndex={0}
+        role="region"
+        aria-label="Rows that were left out"
+      >
         <Table stickyHeader fz="sm">
           <Table.Thead>
             <Table.Tr>
@@ -226,7 +264,15 @@ function RejectedRows({ report }: { report: ImportReport }) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {query.data.total > rejectedPerPage && <Pagination size="sm" total={Math.ceil(query.data.total / rejectedPerPage)} value={page} onChange={setPage} getControlProps={(control) => ({ 'aria-label': `${words(control)} page` })} />}
+      {query.data.total > rejectedPerPage && (
+        <Pagination
+          size="sm"
+          total={Math.ceil(query.data.total / rejectedPerPage)}
+          value={page}
+          onChange={setPage}
+          getControlProps={(control) => ({ 'aria-label': `${words(control)} page` })}
+        />
+      )}
     </Stack>
   );
 }

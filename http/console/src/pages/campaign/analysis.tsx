@@ -45,7 +45,10 @@ export function Analysis({ campaign: c }: { campaign: Campaign }) {
               aria-label="Run"
               value={String(run)}
               onChange={(e) => setRun(Number(e.currentTarget.value))}
-              data={Array.from({ length: c.run }, (_, i) => c.run - i).map((n) => ({ value: String(n), label: n === c.run ? `Run ${n} (present)` : `Run ${n}` }))}
+              data={Array.from({ length: c.run }, (_, i) => c.run - i).map((n) => ({
+                value: String(n),
+                label: n === c.run ? `Run ${n} (present)` : `Run ${n}`,
+              }))}
             />
           )
         }
@@ -57,7 +60,17 @@ export function Analysis({ campaign: c }: { campaign: Campaign }) {
   );
 }
 
-function ChartsCard({ campaign: c, run, open, choose }: { campaign: Campaign; run: number; open: boolean; choose: ReactNode }) {
+function ChartsCard({
+  campaign: c,
+  run,
+  open,
+  choose,
+}: {
+  campaign: Campaign;
+  run: number;
+  open: boolean;
+  choose: ReactNode;
+}) {
   const [last, setLast] = useState('0');
   const of: ChartOf = { run, last: open ? Number(last) : 0, open };
   const place = useRef<HTMLDivElement>(null);
@@ -90,7 +103,8 @@ function ChartsCard({ campaign: c, run, open, choose }: { campaign: Campaign; ru
       {series !== undefined && !dialled && (
         <Text size="sm" c="dimmed" p="md">
           {last === '0' || !open
-            ? 'No call of this run is kept. From the first dial on this shows dials per second, how many lines ring and how many conversations go on, and how the answer and abandon rates move.'
+            ? 'No call of this run is kept. From the first dial on this shows dials per second, ' +
+              'how many lines ring and how many conversations go on, and how the answer and abandon rates move.'
             : 'No call was placed in this time. Choose Whole run to see the calls before.'}
         </Text>
       )}
@@ -116,7 +130,13 @@ function AsTable({ series, open }: { series: Schemas['Series']; open: boolean })
     <details className={css.table} onToggle={(e) => setWanted(e.currentTarget.open)}>
       <summary>Show as a table</summary>
       {wanted && (
-        <Table.ScrollContainer type="native" minWidth={560} tabIndex={0} role="region" aria-label="The run as a table, scrollable">
+        <Table.ScrollContainer
+          type="native"
+          minWidth={560}
+          tabIndex={0}
+          role="region"
+          aria-label="The run as a table, scrollable"
+        >
           <Table fz="sm" horizontalSpacing="md" aria-label="The run over its time">
             <Table.Thead>
               <Table.Tr>
@@ -150,7 +170,8 @@ function AsTable({ series, open }: { series: Schemas['Series']; open: boolean })
 const Breakdown = memo(function Breakdown({ id, run, open }: { id: string; run: number; open: boolean }) {
   const place = useRef<HTMLDivElement>(null);
   const { data: b, error, refetch } = useBreakdown(id, run, open, useSeen(place));
-  if (error && b === undefined) return <Failure title="What the dials came to cannot be shown" problem={error} retry={() => void refetch()} />;
+  if (error && b === undefined)
+    return <Failure title="What the dials came to cannot be shown" problem={error} retry={() => void refetch()} />;
   return (
     <Grid gap="md" ref={place}>
       <Grid.Col span={{ base: 12, lg: 6 }}>
@@ -160,10 +181,15 @@ const Breakdown = memo(function Breakdown({ id, run, open }: { id: string; run: 
       </Grid.Col>
       <Grid.Col span={{ base: 12, lg: 6 }}>
         <Stack gap="md">
-          <Card title="Number health" aside={b && b.numbers.length > 0 && <Aside text={plural(b.numbers.length, 'caller ID')} />}>
+          <Card
+            title="Number health"
+            aside={b && b.numbers.length > 0 && <Aside text={plural(b.numbers.length, 'caller ID')} />}
+          >
             {b === undefined ? <Skeleton height={80} m="md" /> : <Numbers breakdown={b} />}
           </Card>
-          <Card title="Answer to first sound">{b === undefined ? <Skeleton height={160} m="md" /> : <FirstAudio breakdown={b} />}</Card>
+          <Card title="Answer to first sound">
+            {b === undefined ? <Skeleton height={160} m="md" /> : <FirstAudio breakdown={b} />}
+          </Card>
         </Stack>
       </Grid.Col>
     </Grid>
@@ -188,9 +214,21 @@ function Nothing({ children }: { children: string }) {
 
 /** Causes lists the final SIP codes with what they came to. */
 function Causes({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
-  if (b.sip_causes.length === 0) return <Nothing>As calls end, the carrier&apos;s final codes are counted here, each with what the dialler made of it.</Nothing>;
+  if (b.sip_causes.length === 0)
+    return (
+      <Nothing>
+        As calls end, the carrier&apos;s final codes are counted here, each with what the dialler made of it.
+      </Nothing>
+    );
   return (
-    <Table.ScrollContainer type="native" minWidth={430} maxHeight={460} tabIndex={0} role="region" aria-label="Final SIP codes, scrollable">
+    <Table.ScrollContainer
+      type="native"
+      minWidth={430}
+      maxHeight={460}
+      tabIndex={0}
+      role="region"
+      aria-label="Final SIP codes, scrollable"
+    >
       <Table fz="sm" horizontalSpacing="md" aria-label="Final SIP codes">
         <Table.Thead>
           <Table.Tr>
@@ -237,9 +275,21 @@ const numberTones: Record<string, Tone> = { active: 'green', resting: 'amber', q
 
 /** Numbers lists the caller IDs of the run with how they fare. */
 function Numbers({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
-  if (b.numbers.length === 0) return <Nothing>Once calls have ended, each caller ID stands here with its dials, its answer rate and whether it is quarantined.</Nothing>;
+  if (b.numbers.length === 0)
+    return (
+      <Nothing>
+        Once calls have ended, each caller ID stands here with its dials, its answer rate and whether it is quarantined.
+      </Nothing>
+    );
   return (
-    <Table.ScrollContainer type="native" minWidth={430} maxHeight={300} tabIndex={0} role="region" aria-label="Caller IDs, scrollable">
+    <Table.ScrollContainer
+      type="native"
+      minWidth={430}
+      maxHeight={300}
+      tabIndex={0}
+      role="region"
+      aria-label="Caller IDs, scrollable"
+    >
       <Table fz="sm" horizontalSpacing="md" aria-label="Number health">
         <Table.Thead>
           <Table.Tr>
@@ -255,9 +305,17 @@ function Numbers({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
               <Table.Td className="figure">{n.number}</Table.Td>
               <Table.Td>
                 <Group gap={6} wrap="nowrap">
-                  <ToneBadge tone={numberTones[n.state] ?? 'grey'} label={n.state.charAt(0).toUpperCase() + n.state.slice(1)} />
+                  <ToneBadge
+                    tone={numberTones[n.state] ?? 'grey'}
+                    label={n.state.charAt(0).toUpperCase() + n.state.slice(1)}
+                  />
                   {n.strikes > 0 && (
-                    <Text span size="xs" c="dimmed" title="Calls, of the last 20 from this number, whose caller ID was refused. Five quarantine it.">
+                    <Text
+                      span
+                      size="xs"
+                      c="dimmed"
+                      title="Calls, of the last 20 from this number, whose caller ID was refused. Five quarantine it."
+                    >
                       {plural(n.strikes, 'strike')}
                     </Text>
                   )}
@@ -266,7 +324,11 @@ function Numbers({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
               <Table.Td ta="right" className="figure">
                 {count(n.dials)}
               </Table.Td>
-              <Table.Td ta="right" className="figure" title={`Of ${plural(n.decided, 'call')} that can no longer change`}>
+              <Table.Td
+                ta="right"
+                className="figure"
+                title={`Of ${plural(n.decided, 'call')} that can no longer change`}
+              >
                 {share(n.answer_rate)}
               </Table.Td>
             </Table.Tr>
@@ -281,16 +343,29 @@ function Numbers({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
 function FirstAudio({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
   const bars = b.first_audio;
   const all = bars.reduce((n, x) => n + x.count, 0);
-  if (all === 0) return <Nothing>How long callees wait from their answer until they hear the bot is counted here from the first conversation on. Silence of more than a second makes people hang up.</Nothing>;
+  if (all === 0)
+    return (
+      <Nothing>
+        How long callees wait from their answer until they hear the bot is counted here from the first conversation on.
+        Silence of more than a second makes people hang up.
+      </Nothing>
+    );
   const most = Math.max(...bars.map((x) => x.count));
   const within = (part: number) => {
     const bound = heardWithin(bars, part);
-    return bound === undefined ? none : bound === null ? 'more than 5 s' : bound < 1000 ? `${bound} ms` : `${bound / 1000} s`;
+    return bound === undefined
+      ? none
+      : bound === null
+        ? 'more than 5 s'
+        : bound < 1000
+          ? `${bound} ms`
+          : `${bound / 1000} s`;
   };
   return (
     <div className={css.heard}>
       <Text size="sm" className="figure">
-        Half within <b data-figure="heard_half">{within(0.5)}</b>, 95 of 100 within <b data-figure="heard_95">{within(0.95)}</b>{' '}
+        Half within <b data-figure="heard_half">{within(0.5)}</b>, 95 of 100 within{' '}
+        <b data-figure="heard_95">{within(0.95)}</b>{' '}
         <Text span inherit c="dimmed">
           ({plural(all, 'call')})
         </Text>
@@ -300,8 +375,18 @@ function FirstAudio({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
           const label = x.up_to_ms === null ? '> 5' : String(x.up_to_ms / 1000);
           const slow = (bars[i - 1]?.up_to_ms ?? 0) >= 1000;
           return (
-            <li key={label} title={`${x.up_to_ms === null ? 'More than 5 s' : `Up to ${x.up_to_ms / 1000} s`}: ${plural(x.count, 'call')}`}>
-              <span className={css.column} data-tone={slow ? 'amber' : 'teal'} style={{ height: `${(x.count / most) * 110}px` }} data-empty={x.count === 0 || undefined} />
+            <li
+              key={label}
+              title={
+                `${x.up_to_ms === null ? 'More than 5 s' : `Up to ${x.up_to_ms / 1000} s`}: ` + plural(x.count, 'call')
+              }
+            >
+              <span
+                className={css.column}
+                data-tone={slow ? 'amber' : 'teal'}
+                style={{ height: `${(x.count / most) * 110}px` }}
+                data-empty={x.count === 0 || undefined}
+              />
               <span className={css.bound}>
                 <span className={css.unseen}>{x.up_to_ms === null ? 'Longer: ' : 'Up to '}</span>
                 {label}

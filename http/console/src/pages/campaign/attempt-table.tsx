@@ -45,7 +45,13 @@ function AttemptRow({ attempt: a, zone }: { attempt: Attempt; zone: string }) {
   const label = attemptLabel(a);
   return (
     <Table.Tr>
-      <Table.Td title={a.number === undefined ? 'Not consumed: the call did not leave, or the trunk could not take it' : undefined}>{a.number ?? '–'}</Table.Td>
+      <Table.Td
+        title={
+          a.number === undefined ? 'Not consumed: the call did not leave, or the trunk could not take it' : undefined
+        }
+      >
+        {a.number ?? '–'}
+      </Table.Td>
       <Table.Td>
         <ToneWord tone={label.tone} label={label.label} />
         {detail(a) && (

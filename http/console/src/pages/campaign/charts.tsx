@@ -37,12 +37,22 @@ interface Props {
 }
 
 /** Charts draws a run over its time: one plot below the other, with one cursor. */
-export default memo(Charts, (before, after) => !after.seen || (before.seen && before.points === after.points && before.cap === after.cap));
+export default memo(
+  Charts,
+  (before, after) => !after.seen || (before.seen && before.points === after.points && before.cap === after.cap),
+);
 
 function Charts({ points, cap }: Props) {
   const plots = useMemo<Plot[]>(
     () => [
-      { name: 'dials', title: 'Dials per second', write: rate, axis: (v) => (Number.isInteger(v) ? count(v) : rate(v)), least: 1, lines: [{ label: 'Dials/s', tone: 'blue', of: (p) => p.dialsPerS }] },
+      {
+        name: 'dials',
+        title: 'Dials per second',
+        write: rate,
+        axis: (v) => (Number.isInteger(v) ? count(v) : rate(v)),
+        least: 1,
+        lines: [{ label: 'Dials/s', tone: 'blue', of: (p) => p.dialsPerS }],
+      },
       {
         name: 'calls',
         title: 'Calls at a time',
@@ -91,7 +101,10 @@ function OnePlot({ plot, points }: { plot: Plot; points: Point[] }) {
   const chart = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const newest = useRef<uPlot.AlignedData>([[]]);
-  const values = useMemo<uPlot.AlignedData>(() => [points.map((p) => p.at), ...plot.lines.map((l) => points.map(l.of))], [plot, points]);
+  const values = useMemo<uPlot.AlignedData>(
+    () => [points.map((p) => p.at), ...plot.lines.map((l) => points.map(l.of))],
+    [plot, points],
+  );
 
   useEffect(() => {
     const node = frame.current;
@@ -145,7 +158,12 @@ function lastKnown(points: Point[], line: Line | undefined): Point | undefined {
 }
 
 /** options of a plot; `colours` keeps what was looked up of the page's until it has others. */
-function options(plot: Plot, node: HTMLElement, colours: Map<string, string>, setAt: (i: number | null) => void): uPlot.Options {
+function options(
+  plot: Plot,
+  node: HTMLElement,
+  colours: Map<string, string>,
+  setAt: (i: number | null) => void,
+): uPlot.Options {
   const style = getComputedStyle(node);
   const kept = (key: string, look: () => string) => {
     const found = colours.get(key) ?? look();
@@ -170,9 +188,18 @@ function options(plot: Plot, node: HTMLElement, colours: Map<string, string>, se
     legend: { show: false },
     cursor: { sync: { key: 'run' }, drag: { x: false, y: false }, points: { size: 7 } },
     // A single point would have an axis of years.
-    scales: { x: { time: true, range: (_, min, max) => (min === max ? [min - 30, max + 30] : [min, max]) }, y: { range: (_, __, max) => [0, Math.max(max || 0, plot.least) * 1.05] } },
+    scales: {
+      x: { time: true, range: (_, min, max) => (min === max ? [min - 30, max + 30] : [min, max]) },
+      y: { range: (_, __, max) => [0, Math.max(max || 0, plot.least) * 1.05] },
+    },
     axes: [
-      { ...axis, values: (_, splits, __, ___, step) => splits.map((s) => tick(new Date(s * 1000), step)), space: 70, gap: 4, size: 26 },
+      {
+        ...axis,
+        values: (_, splits, __, ___, step) => splits.map((s) => tick(new Date(s * 1000), step)),
+        space: 70,
+        gap: 4,
+        size: 26,
+      },
       { ...axis, values: (_, splits) => splits.map(plot.axis), space: 34, size: 54, gap: 6 },
     ],
     series: [
@@ -184,7 +211,7 @@ function options(plot: Plot, node: HTMLElement, colours: Map<string, string>, se
         width: l.dashed ? 1.25 : 1.75,
         ...(l.dashed ? { dash: [5, 4] } : {}),
         spanGaps: true,
-        points: { show: (u) => (u.data[0].length < 3) },
+        points: { show: (u) => u.data[0].length < 3 },
       })),
     ],
     hooks: { setCursor: [(u) => setAt(u.cursor.idx ?? null)] },

@@ -34,9 +34,21 @@ export function CloneDialog({ campaign: c, close }: { campaign: Campaign; close:
       <form onSubmit={submit}>
         <Stack>
           {clone.error && wrong === undefined && <Failure title="The campaign was not cloned" problem={clone.error} />}
-          <TextInput label="Name of the copy" required withAsterisk={false} maxLength={200} value={name} onChange={(e) => setName(e.currentTarget.value)} error={wrong} data-autofocus />
+          <TextInput
+            label="Name of the copy"
+            required
+            withAsterisk={false}
+            maxLength={200}
+            value={name}
+            onChange={(e) => setName(e.currentTarget.value)}
+            error={wrong}
+            data-autofocus
+          />
           <List size="sm" spacing={6}>
-            <List.Item>Settings, number pool and {plural(c.counters.total, 'contact')} with their variables are copied; who is excluded stays excluded.</List.Item>
+            <List.Item>
+              Settings, number pool and {plural(c.counters.total, 'contact')} with their variables are copied; who is
+              excluded stays excluded.
+            </List.Item>
             <List.Item>Runs, attempts and results are not. The copy is a draft: nothing is dialled.</List.Item>
           </List>
           <Group justify="flex-end" gap="xs">

@@ -11,7 +11,20 @@ import { useUser } from '../../api/session';
 import { code } from '../../components/code';
 import { CommandDialog } from '../../components/command-dialog';
 import { lost, whenSettled } from '../../components/focus-back';
-import { ChartIcon, CopyIcon, EditIcon, ListIcon, MoreIcon, PauseIcon, PlayIcon, RestartIcon, StopIcon, TrashIcon, UndoIcon, UploadIcon } from '../../components/icons';
+import {
+  ChartIcon,
+  CopyIcon,
+  EditIcon,
+  ListIcon,
+  MoreIcon,
+  PauseIcon,
+  PlayIcon,
+  RestartIcon,
+  StopIcon,
+  TrashIcon,
+  UndoIcon,
+  UploadIcon,
+} from '../../components/icons';
 import type { Action, Asked } from '../../words/commands';
 import { actionsOf, labels, mayAddContacts } from '../../words/commands';
 import { ActivityDrawer } from './activity-drawer';
@@ -55,7 +68,9 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
   };
   const [adding, { open: add, close: closeAdding }] = useDisclosure(false);
   const [logging, { open: log, close: closeLog }] = useDisclosure(false);
-  const commands = actions.filter((a): a is Exclude<Asked, 'delete'> => a !== 'delete' && a !== 'edit' && a !== 'clone');
+  const commands = actions.filter(
+    (a): a is Exclude<Asked, 'delete'> => a !== 'delete' && a !== 'edit' && a !== 'clone',
+  );
   // A button that was pressed goes with the state that it ended: who uses the keyboard finds the focus at the next one.
   const bar = useRef<HTMLDivElement>(null);
   const acted = useRef(false);
@@ -76,14 +91,24 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
         </Button>
       )}
       {actions.includes('edit') && (
-        <Button variant="default" leftSection={<EditIcon size={16} />} component={Link} href={`/campaigns/${encodeURIComponent(c.campaign_id)}/edit`}>
+        <Button
+          variant="default"
+          leftSection={<EditIcon size={16} />}
+          component={Link}
+          href={`/campaigns/${encodeURIComponent(c.campaign_id)}/edit`}
+        >
           Edit
         </Button>
       )}
       {commands.reverse().map((a) => {
         const Icon = icons[a];
         return (
-          <Button key={a} {...(looks[a] ?? { variant: 'default' })} leftSection={<Icon size={16} />} onClick={() => ask(a)}>
+          <Button
+            key={a}
+            {...(looks[a] ?? { variant: 'default' })}
+            leftSection={<Icon size={16} />}
+            onClick={() => ask(a)}
+          >
             {labels[a]}
           </Button>
         );
@@ -98,7 +123,11 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
           <Menu.Item leftSection={<ListIcon size={16} />} onClick={log}>
             Activity log
           </Menu.Item>
-          <Menu.Item leftSection={<ChartIcon size={16} />} component={Link} href={`/campaigns/${encodeURIComponent(c.campaign_id)}/simulate`}>
+          <Menu.Item
+            leftSection={<ChartIcon size={16} />}
+            component={Link}
+            href={`/campaigns/${encodeURIComponent(c.campaign_id)}/simulate`}
+          >
             What if?
           </Menu.Item>
           {actions.includes('clone') && (

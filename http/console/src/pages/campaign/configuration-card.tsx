@@ -11,7 +11,25 @@ import type { Still } from './still';
 import { still } from './still';
 
 /** Rows that the panel writes in a form of its own, or together, before the others. */
-const own = new Set(['name', 'bot_id', 'concurrency', 'window.zone', 'window.start', 'window.end', 'window.days', 'window.contact_zone', 'single_day', 'number_pool', 'always_on', 'max_attempts', 'retry_delay_s', 'stop_redials_after_s', 'redial_only_under_s', 'config_url', 'recording_retention_days']);
+const own = new Set([
+  'name',
+  'bot_id',
+  'concurrency',
+  'window.zone',
+  'window.start',
+  'window.end',
+  'window.days',
+  'window.contact_zone',
+  'single_day',
+  'number_pool',
+  'always_on',
+  'max_attempts',
+  'retry_delay_s',
+  'stop_redials_after_s',
+  'redial_only_under_s',
+  'config_url',
+  'recording_retention_days',
+]);
 
 /** What is at its default and would only fill the panel. */
 function isUnused(field: string, all: Record<string, unknown>): boolean {
@@ -28,14 +46,20 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
   const later = Object.keys(values).filter((f) => !own.has(f) && !isUnused(f, values));
   const days = daysOf(s.window.days);
   return (
-    <Card title="Configuration" aside={<Text size="xs" c="dimmed" className="figure">{`Version ${count(c.version)}`}</Text>}>
+    <Card
+      title="Configuration"
+      aside={<Text size="xs" c="dimmed" className="figure">{`Version ${count(c.version)}`}</Text>}
+    >
       <dl className={css.rows}>
         <Row field="bot_id" name="Bot ID">
           {s.bot_id}
         </Row>
         <Row field="concurrency">{count(s.concurrency)}</Row>
         <Row field="window" name="Time Window">
-          {s.window.start === s.window.end ? 'All day' : `${s.window.start}–${s.window.end}${s.window.end < s.window.start ? ' (next day)' : ''}`}, {s.window.contact_zone ? 'clock of each contact' : s.window.zone}
+          {s.window.start === s.window.end
+            ? 'All day'
+            : `${s.window.start}–${s.window.end}${s.window.end < s.window.start ? ' (next day)' : ''}`}
+          , {s.window.contact_zone ? 'clock of each contact' : s.window.zone}
         </Row>
         <Row field="window.days">{days === 'every day' ? 'All seven days' : days}</Row>
         <Row field="single_day">{valueOf('single_day', s.single_day)}</Row>
@@ -45,12 +69,18 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
         <Row field="always_on">{valueOf('always_on', s.always_on)}</Row>
         <Row field="max_attempts">{count(s.max_attempts)}</Row>
         <Row field="retry_delay_s">{seconds(s.retry_delay_s)}</Row>
-        {s.stop_redials_after_s > 0 && <Row field="stop_redials_after_s">{seconds(s.stop_redials_after_s)} of conversation</Row>}
-        {s.redial_only_under_s > 0 && <Row field="redial_only_under_s">{seconds(s.redial_only_under_s)} of conversation</Row>}
+        {s.stop_redials_after_s > 0 && (
+          <Row field="stop_redials_after_s">{seconds(s.stop_redials_after_s)} of conversation</Row>
+        )}
+        {s.redial_only_under_s > 0 && (
+          <Row field="redial_only_under_s">{seconds(s.redial_only_under_s)} of conversation</Row>
+        )}
         {later.map((f) => (
           <Row key={f} field={f} fetched={fetched.has(f)}>
             {valueOf(f, values[f])}
-            {f === 'recording' && s.recording === 'on' && `, kept ${valueOf('recording_retention_days', s.recording_retention_days)}`}
+            {f === 'recording' &&
+              s.recording === 'on' &&
+              `, kept ${valueOf('recording_retention_days', s.recording_retention_days)}`}
           </Row>
         ))}
         {s.config_url !== undefined && s.config_url !== '' && (
@@ -63,7 +93,17 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
   );
 });
 
-function Row({ field, name = nameOf(field), fetched = false, children }: { field: string; name?: string; fetched?: boolean; children: ReactNode }) {
+function Row({
+  field,
+  name = nameOf(field),
+  fetched = false,
+  children,
+}: {
+  field: string;
+  name?: string;
+  fetched?: boolean;
+  children: ReactNode;
+}) {
   return (
     <div className={css.row} data-setting={field}>
       <dt>{name}</dt>

@@ -14,8 +14,19 @@ import css from './contact-row.module.css';
 const trailShown = 3;
 const variablesShown = 2;
 
-/** ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. Fifty are drawn at a time: plain elements. */
-export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: { contact: Contact; zone: string; show: (contact: string) => void }) {
+/**
+ * ContactRow is one contact with its trail; opened, it shows all that is known of each attempt. Fifty are drawn at a
+ * time: plain elements.
+ */
+export const ContactRow = memo(function ContactRow({
+  contact: c,
+  zone,
+  show,
+}: {
+  contact: Contact;
+  zone: string;
+  show: (contact: string) => void;
+}) {
   const [open, setOpen] = useState(false);
   const id = useId();
   const status = named(contactStatus, c.status);
@@ -26,10 +37,22 @@ export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: {
       <tr data-contact={c.phone_number} data-open={open || undefined} className={css.row}>
         <td>
           <span className={css.phone}>
-            <button type="button" className={`mantine-focus-auto ${css.opener}`} aria-expanded={open} aria-controls={id} aria-label={`${open ? 'Hide' : 'Show'} details of ${c.phone_number}`} onClick={() => setOpen(!open)}>
+            <button
+              type="button"
+              className={`mantine-focus-auto ${css.opener}`}
+              aria-expanded={open}
+              aria-controls={id}
+              aria-label={`${open ? 'Hide' : 'Show'} details of ${c.phone_number}`}
+              onClick={() => setOpen(!open)}
+            >
               {open ? <DownIcon size={15} /> : <RightIcon size={15} />}
             </button>
-            <button type="button" className={`figure mantine-focus-auto ${css.link}`} title="All about this contact" onClick={() => show(c.contact_id)}>
+            <button
+              type="button"
+              className={`figure mantine-focus-auto ${css.link}`}
+              title="All about this contact"
+              onClick={() => show(c.contact_id)}
+            >
               {c.phone_number}
             </button>
           </span>
@@ -71,7 +94,9 @@ export const ContactRow = memo(function ContactRow({ contact: c, zone, show }: {
               <span>{key}</span> {value}
             </div>
           ))}
-          {variables.length > variablesShown && <div className={css.small}>{variables.length - variablesShown} more</div>}
+          {variables.length > variablesShown && (
+            <div className={css.small}>{variables.length - variablesShown} more</div>
+          )}
         </td>
       </tr>
       <tr className={css.details} id={id} hidden={!open}>

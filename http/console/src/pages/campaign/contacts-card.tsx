@@ -47,7 +47,10 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
   // The contact that is open stands in the address: a link to it can be sent to a colleague.
   const [search, setSearch] = useSearchParams();
   const open = search.get('contact');
-  const show = useCallback((contact: string | undefined) => setSearch(contact === undefined ? {} : { contact }), [setSearch]);
+  const show = useCallback(
+    (contact: string | undefined) => setSearch(contact === undefined ? {} : { contact }),
+    [setSearch],
+  );
   // Fifty rows are drawn piece by piece: meanwhile the page answers.
   const drawn = useDeferredValue(query.data);
   // Rows that were not looked for never stand under a search.
@@ -87,7 +90,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
               w={180}
               value={callback ?? ''}
               onChange={(v) => {
-                setCallback(v === null || v === '' ? undefined : (v));
+                setCallback(v === null || v === '' ? undefined : v);
                 setPage(1);
               }}
               allowDeselect={false}
@@ -104,7 +107,10 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
               setPage(1);
             }}
             allowDeselect={false}
-            data={[{ value: '', label: 'All contacts' }, ...Object.entries(contactFilter).map(([value, label]) => ({ value, label }))]}
+            data={[
+              { value: '', label: 'All contacts' },
+              ...Object.entries(contactFilter).map(([value, label]) => ({ value, label })),
+            ]}
           />
         </Group>
       }
@@ -115,11 +121,24 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
           <Failure title="The contacts cannot be shown" problem={query.error} retry={() => void query.refetch()} />
         </Box>
       )}
-      {sought.reason === undefined && list === undefined && !query.isError && <Skeleton height={240} role="status" aria-label="Loading" />}
-      {list && list.contacts.length === 0 && <Nothing id={c.campaign_id} filtered={status !== undefined || callback !== undefined || sought.number !== undefined} />}
+      {sought.reason === undefined && list === undefined && !query.isError && (
+        <Skeleton height={240} role="status" aria-label="Loading" />
+      )}
+      {list && list.contacts.length === 0 && (
+        <Nothing
+          id={c.campaign_id}
+          filtered={status !== undefined || callback !== undefined || sought.number !== undefined}
+        />
+      )}
       {list && list.contacts.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={980}>
-          <Table horizontalSpacing="md" verticalSpacing={10} className={css.table} aria-label="Contacts" data-busy={query.isPlaceholderData || undefined}>
+          <Table
+            horizontalSpacing="md"
+            verticalSpacing={10}
+            className={css.table}
+            aria-label="Contacts"
+            data-busy={query.isPlaceholderData || undefined}
+          >
             <Table.Thead>
               <Table.Tr>
                 <Table.Th>Phone</Table.Th>
@@ -145,16 +164,30 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
             {list.total > pageSize && ` · page ${count(page)} of ${count(pages)}`}
           </Text>
           <Group gap="xs">
-            <Button size="xs" variant="default" leftSection={<LeftIcon size={14} />} disabled={page <= 1} onClick={() => setPage(page - 1)}>
+            <Button
+              size="xs"
+              variant="default"
+              leftSection={<LeftIcon size={14} />}
+              disabled={page <= 1}
+              onClick={() => setPage(page - 1)}
+            >
               Previous
             </Button>
-            <Button size="xs" variant="default" rightSection={<RightIcon size={14} />} disabled={page >= pages} onClick={() => setPage(page + 1)}>
+            <Button
+              size="xs"
+              variant="default"
+              rightSection={<RightIcon size={14} />}
+              disabled={page >= pages}
+              onClick={() => setPage(page + 1)}
+            >
               Next
             </Button>
           </Group>
         </Group>
       )}
-      <Suspense>{open !== null && <ContactDrawer campaign={c} contact={open} close={() => show(undefined)} />}</Suspense>
+      <Suspense>
+        {open !== null && <ContactDrawer campaign={c} contact={open} close={() => show(undefined)} />}
+      </Suspense>
     </Card>
   );
 });
@@ -180,14 +213,19 @@ function Nothing({ id, filtered }: { id: string; filtered: boolean }) {
       <Stack gap={4} align="center">
         <Text fw={600}>{filtered ? 'No contact fits' : 'No contacts yet'}</Text>
         <Text size="sm" c="dimmed">
-          {filtered ? all !== undefined && `The campaign has ${plural(all, 'contact')} in all.` : 'Add contacts from a CSV file with a phone_number column, or by the trigger endpoint of the API.'}
+          {filtered
+            ? all !== undefined && `The campaign has ${plural(all, 'contact')} in all.`
+            : 'Add contacts from a CSV file with a phone_number column, or by the trigger endpoint of the API.'}
         </Text>
       </Stack>
     </Center>
   );
 }
 
-/** useFollow fetches the table anew when the live figures say that something happened, but not with every event, and only while it is seen. */
+/**
+ * useFollow fetches the table anew when the live figures say that something happened, but not with every event, and
+ * only while it is seen.
+ */
 function useFollow(id: string, seen: boolean) {
   const client = useQueryClient();
   const fetched = useRef<{ at: number; what: string }>(undefined);
@@ -197,7 +235,14 @@ function useFollow(id: string, seen: boolean) {
     const look = () => {
       const c = client.getQueryData<Campaign>(keys.campaign(id));
       if (c === undefined) return;
-      const what = JSON.stringify([c.run, c.status, c.counters, c.live?.dialling, c.live?.ringing, c.live?.in_progress]);
+      const what = JSON.stringify([
+        c.run,
+        c.status,
+        c.counters,
+        c.live?.dialling,
+        c.live?.ringing,
+        c.live?.in_progress,
+      ]);
       fetched.current ??= { at: Date.now(), what }; // the page has just been fetched
       if (what === fetched.current.what || timer !== undefined) return;
       timer = setTimeout(

@@ -37,21 +37,38 @@ export function CountersCard({ campaign }: { campaign: Campaign }) {
         <Stat name="retries_left" label="Retries Left" about="Attempts still available across the pool.">
           {count(k.retries_left)}
         </Stat>
-        <Stat name="abandoned" label="Abandoned" about="Answered calls that found no free worker. They count toward the abandon rate." tone={k.abandoned > 0 ? 'orange' : undefined}>
+        <Stat
+          name="abandoned"
+          label="Abandoned"
+          about="Answered calls that found no free worker. They count toward the abandon rate."
+          tone={k.abandoned > 0 ? 'orange' : undefined}
+        >
           {count(k.abandoned)}
         </Stat>
         {k.machine_detected > 0 && (
-          <Stat name="machine_detected" label="AMD Machine" about="Calls detected as an answering machine and torn down.">
+          <Stat
+            name="machine_detected"
+            label="AMD Machine"
+            about="Calls detected as an answering machine and torn down."
+          >
             {count(k.machine_detected)}
           </Stat>
         )}
         {k.window_closed > 0 && (
-          <Stat name="window_closed" label="Window Closed" about="Contacts still waiting when the single-day calling window ended.">
+          <Stat
+            name="window_closed"
+            label="Window Closed"
+            about="Contacts still waiting when the single-day calling window ended."
+          >
             {count(k.window_closed)}
           </Stat>
         )}
         {k.manually_stopped > 0 && (
-          <Stat name="manually_stopped" label="Manually Stopped" about="Contacts still waiting when an operator stopped the campaign.">
+          <Stat
+            name="manually_stopped"
+            label="Manually Stopped"
+            about="Contacts still waiting when an operator stopped the campaign."
+          >
             {count(k.manually_stopped)}
           </Stat>
         )}
@@ -78,7 +95,9 @@ function ProgressLine({ campaign: c }: { campaign: Campaign }) {
   );
 }
 
-/** Finished is what the run came to, beside its progress (spec: "For a finished campaign the progress bar also shows"). */
+/**
+ * Finished is what the run came to, beside its progress (spec: "For a finished campaign the progress bar also shows").
+ */
 function Finished({ campaign: c }: { campaign: Campaign }) {
   const t = c.totals;
   if (!t) return null;
@@ -122,13 +141,29 @@ export function RatesCard({ campaign }: { campaign: Campaign }) {
   return (
     <Card title="Rates">
       <Stats figures="four">
-        <Stat name="answer_rate" label="Answer Rate %" about={`Share of attempts answered, of ${k.decided ?? 0} that can no longer change.`}>
+        <Stat
+          name="answer_rate"
+          label="Answer Rate %"
+          about={`Share of attempts answered, of ${k.decided ?? 0} that can no longer change.`}
+        >
           {share(k.answer_rate)}
         </Stat>
-        <Stat name="completion_rate" label="Completion Rate %" about={`Share of connected calls that completed a conversation, of ${k.connected_calls ?? 0}.`}>
+        <Stat
+          name="completion_rate"
+          label="Completion Rate %"
+          about={`Share of connected calls that completed a conversation, of ${k.connected_calls ?? 0}.`}
+        >
           {share(k.completion_rate)}
         </Stat>
-        <Stat name="abandon_rate" label="Abandon Rate %" about={`Share of answered calls abandoned because no worker was free, of ${k.live_answers ?? 0}. The campaign's cap is ${percent(cap)}.`} tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}>
+        <Stat
+          name="abandon_rate"
+          label="Abandon Rate %"
+          about={
+            `Share of answered calls abandoned because no worker was free, of ${k.live_answers ?? 0}. ` +
+            `The campaign's cap is ${percent(cap)}.`
+          }
+          tone={(k.abandon_rate ?? 0) > cap ? 'red' : undefined}
+        >
           {share(k.abandon_rate)}
         </Stat>
         <Stat name="aht_s" label="AHT" about="Average length of a connected conversation.">

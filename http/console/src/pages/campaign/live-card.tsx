@@ -44,13 +44,25 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
         <Stat name="in_progress" label="In Progress" about="Conversations with the bot now.">
           {count(live?.in_progress)}
         </Stat>
-        <Stat name="dials_per_s" label="Dials/sec" about="Calls placed per second, over the last 60 seconds; -- when idle.">
+        <Stat
+          name="dials_per_s"
+          label="Dials/sec"
+          about="Calls placed per second, over the last 60 seconds; -- when idle."
+        >
           {rate(live?.dials_per_s)}
         </Stat>
-        <Stat name="connected_per_h" label="Connected/hr" about="Calls that reached the bot per hour, over the last 60 seconds; -- when idle.">
+        <Stat
+          name="connected_per_h"
+          label="Connected/hr"
+          about="Calls that reached the bot per hour, over the last 60 seconds; -- when idle."
+        >
           {count(live?.connected_per_h)}
         </Stat>
-        <Stat name="avg_ring_s" label="Avg Ring Time" about="From the dial to the answer or the end of ringing, over the last 60 seconds.">
+        <Stat
+          name="avg_ring_s"
+          label="Avg Ring Time"
+          about="From the dial to the answer or the end of ringing, over the last 60 seconds."
+        >
           {seconds(live?.avg_ring_s)}
         </Stat>
         <LastDial at={live?.last_dial_at} />
@@ -65,7 +77,9 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
               {why.title}.
             </Text>{' '}
             {why.sentence}
-            {live?.constraint_share !== undefined && live.constraint_share < 0.995 && ` For ${share(live.constraint_share)} of the last 10 seconds.`}{' '}
+            {live?.constraint_share !== undefined &&
+              live.constraint_share < 0.995 &&
+              ` For ${share(live.constraint_share)} of the last 10 seconds.`}{' '}
             {remedy && (
               <Anchor component={Link} href={remedy.page} inherit underline="always">
                 {remedy.label}
@@ -84,7 +98,12 @@ function LastDial({ at }: { at: string | undefined }) {
   const now = useSeconds();
   const overdue = at !== undefined && now - Date.parse(at) / 1000 > overdueS;
   return (
-    <Stat name="last_dial" label="Last Dial" about="Age of the last placed call; orange beyond 30 seconds." tone={overdue ? 'orange' : undefined}>
+    <Stat
+      name="last_dial"
+      label="Last Dial"
+      about="Age of the last placed call; orange beyond 30 seconds."
+      tone={overdue ? 'orange' : undefined}
+    >
       {at === undefined ? none : <Age at={at} />}
     </Stat>
   );

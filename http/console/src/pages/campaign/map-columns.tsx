@@ -23,12 +23,21 @@ async function look(file: File): Promise<Look> {
     throw new Problem(0, 'not_utf8', 'The file is not in UTF-8. Save it as “CSV UTF-8” and try again.');
   }
   const begins = beginningOf(text, whole);
-  if (begins.header.length === 0 || begins.header.every((h) => h === '')) throw new Problem(0, 'file_empty', 'The file has no first line with the names of its columns.');
+  if (begins.header.length === 0 || begins.header.every((h) => h === ''))
+    throw new Problem(0, 'file_empty', 'The file has no first line with the names of its columns.');
   return { text, bom: bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf, begins };
 }
 
 /** MapColumns shows what becomes of the columns of a file, and lets them be named. */
-export function MapColumns({ file, back, send }: { file: File; back: (p?: Problem) => void; send: (file: File) => void }) {
+export function MapColumns({
+  file,
+  back,
+  send,
+}: {
+  file: File;
+  back: (p?: Problem) => void;
+  send: (file: File) => void;
+}) {
   const [seen, setSeen] = useState<Look>();
   useEffect(() => {
     let over = false;
@@ -49,12 +58,31 @@ export function MapColumns({ file, back, send }: { file: File; back: (p?: Proble
   return <Columns file={file} look={seen} back={back} send={send} />;
 }
 
-function Columns({ file, look: { text, bom, begins: b }, back, send }: { file: File; look: Look; back: () => void; send: (file: File) => void }) {
+function Columns({
+  file,
+  look: { text, bom, begins: b },
+  back,
+  send,
+}: {
+  file: File;
+  look: Look;
+  back: () => void;
+  send: (file: File) => void;
+}) {
   const [number, setNumber] = useState(() => numberColumn(b));
   const [names, setNames] = useState(b.header);
   const wrong = nameMistakes(names, number);
   const odd = number === undefined ? 0 : b.rows.filter((r) => !looksLikeNumber(r[number] ?? '')).length;
-  const go = () => send(renamed(file, text, b, names.map((n, i) => (i === number ? 'phone_number' : n.trim())), bom));
+  const go = () =>
+    send(
+      renamed(
+        file,
+        text,
+        b,
+        names.map((n, i) => (i === number ? 'phone_number' : n.trim())),
+        bom,
+      ),
+    );
   return (
     <Stack>
       <Text size="sm">
@@ -71,10 +99,18 @@ function Columns({ file, look: { text, bom, begins: b }, back, send }: { file: F
       />
       {odd > 0 && (
         <Alert color="yellow" icon={<AlertIcon />} title="Not every number is in international format">
-          {odd} of the first {plural(b.rows.length, 'row')}: a number needs its country, as in +49 151 12345678. Rows without one are left out and listed afterwards.
+          {odd} of the first {plural(b.rows.length, 'row')}: a number needs its country, as in +49 151 12345678. Rows
+          without one are left out and listed afterwards.
         </Alert>
       )}
-      <Table.ScrollContainer type="native" minWidth={Math.min(900, 220 * b.header.length)} maxHeight={380} tabIndex={0} role="region" aria-label="The first rows of the file">
+      <Table.ScrollContainer
+        type="native"
+        minWidth={Math.min(900, 220 * b.header.length)}
+        maxHeight={380}
+        tabIndex={0}
+        role="region"
+        aria-label="The first rows of the file"
+      >
         <Table fz="sm" aria-label="Preview" verticalSpacing={6}>
           <Table.Thead>
             <Table.Tr>
@@ -104,7 +140,11 @@ function Columns({ file, look: { text, bom, begins: b }, back, send }: { file: F
             {b.rows.map((r, i) => (
               <Table.Tr key={i}>
                 {b.header.map((h, j) => (
-                  <Table.Td key={`${j} ${h}`} className="figure" c={j === number && !looksLikeNumber(r[j] ?? '') ? 'var(--mantine-color-error)' : undefined}>
+                  <Table.Td
+                    key={`${j} ${h}`}
+                    className="figure"
+                    c={j === number && !looksLikeNumber(r[j] ?? '') ? 'var(--mantine-color-error)' : undefined}
+                  >
                     {r[j] ?? ''}
                   </Table.Td>
                 ))}

@@ -9,7 +9,15 @@ import type { Still } from './still';
 import { still } from './still';
 
 /** Notices are what somebody who opens the page has to know first. */
-export const Notices = still(function Notices({ campaign: c, stale, since }: { campaign: Still; stale: Problem | null; since: number }) {
+export const Notices = still(function Notices({
+  campaign: c,
+  stale,
+  since,
+}: {
+  campaign: Still;
+  stale: Problem | null;
+  since: number;
+}) {
   const zone = c.settings.window.zone;
   return (
     <>
@@ -19,7 +27,11 @@ export const Notices = still(function Notices({ campaign: c, stale, since }: { c
         </Alert>
       )}
       {(c.status === 'failed' || (c.status === 'completed' && c.failure_reason)) && (
-        <Alert color="red" icon={<AlertIcon />} title={c.status === 'failed' ? 'The campaign failed' : 'The run that is shown failed'}>
+        <Alert
+          color="red"
+          icon={<AlertIcon />}
+          title={c.status === 'failed' ? 'The campaign failed' : 'The run that is shown failed'}
+        >
           {c.failure_reason ?? 'The reason was not recorded.'}
         </Alert>
       )}

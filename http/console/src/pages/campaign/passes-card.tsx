@@ -8,7 +8,13 @@ import { When } from '../../components/when';
 import { count, none, seconds, share } from '../../words/figures';
 
 /** PassesCard shows the run pass by pass: pass 1 is the first attempt of every contact (spec: Pass breakdown). */
-export const PassesCard = memo(function PassesCard({ passes = [], zone }: { passes: Campaign['passes']; zone: string }) {
+export const PassesCard = memo(function PassesCard({
+  passes = [],
+  zone,
+}: {
+  passes: Campaign['passes'];
+  zone: string;
+}) {
   return (
     <Card title="Passes">
       {passes.length === 0 ? (
@@ -37,7 +43,16 @@ export const PassesCard = memo(function PassesCard({ passes = [], zone }: { pass
                     {share(p.connected_rate)}
                   </Table.Td>
                   <Table.Td>
-                    {p.first_dial_at ? <When at={p.first_dial_at} zone={zone} precise /> : none} – {p.running || !p.last_dial_at ? (p.first_dial_at ? 'still running' : none) : <When at={p.last_dial_at} zone={zone} precise />}
+                    {p.first_dial_at ? <When at={p.first_dial_at} zone={zone} precise /> : none} –{' '}
+                    {p.running || !p.last_dial_at ? (
+                      p.first_dial_at ? (
+                        'still running'
+                      ) : (
+                        none
+                      )
+                    ) : (
+                      <When at={p.last_dial_at} zone={zone} precise />
+                    )}
                   </Table.Td>
                 </Table.Tr>
               ))}
@@ -56,16 +71,31 @@ export function CallbacksCard({ campaign: c }: { campaign: Campaign }) {
   return (
     <Card title="Callbacks">
       <Stats figures="four">
-        <Stat name="callbacks_requested" label="Callbacks requested" about="Callbacks that were asked for or promised, counting each one of a contact that had several." size="small">
+        <Stat
+          name="callbacks_requested"
+          label="Callbacks requested"
+          about="Callbacks that were asked for or promised, counting each one of a contact that had several."
+          size="small"
+        >
           {count(k.requested)}
         </Stat>
-        <Stat name="callbacks_pending" label="Callbacks pending" about="Callbacks that are still to come, or are being dialled." size="small">
+        <Stat
+          name="callbacks_pending"
+          label="Callbacks pending"
+          about="Callbacks that are still to come, or are being dialled."
+          size="small"
+        >
           {count(k.pending)}
         </Stat>
         <Stat name="callbacks_completed" label="Callbacks completed" about="Callbacks that were dialled." size="small">
           {count(k.completed)}
         </Stat>
-        <Stat name="callbacks_delay" label="Average delay" about="From when a completed callback was due until it was dialled." size="small">
+        <Stat
+          name="callbacks_delay"
+          label="Average delay"
+          about="From when a completed callback was due until it was dialled."
+          size="small"
+        >
           {seconds(k.mean_delay_s)}
         </Stat>
       </Stats>

@@ -12,7 +12,10 @@ import { plural, size } from '../../words/figures';
 /** How often the progress is written anew. */
 const writeMs = 100;
 
-/** ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs, which can be cancelled. */
+/**
+ * ReportButton downloads the Attempt Report: one row per dial. It is disabled while a download runs, which can be
+ * cancelled.
+ */
 export function ReportButton({ campaign: c }: { campaign: Pick<Campaign, 'campaign_id'> }) {
   const [progress, setProgress] = useState<ReportProgress>();
   const running = useRef<AbortController>(undefined);
@@ -43,11 +46,23 @@ export function ReportButton({ campaign: c }: { campaign: Pick<Campaign, 'campai
         setProgress(p);
       });
       save(file, `attempts-${c.campaign_id}.csv`);
-      notifications.show({ color: 'green', title: 'Attempt Report downloaded', message: `${plural(rows, 'row')}, ${size(bytes)}`, autoClose: 10_000 });
+      notifications.show({
+        color: 'green',
+        title: 'Attempt Report downloaded',
+        message: `${plural(rows, 'row')}, ${size(bytes)}`,
+        autoClose: 10_000,
+      });
     } catch (e) {
       const p = asProblem(e);
-      if (p.code === 'report_cancelled') notifications.show({ color: 'yellow', title: 'Attempt Report cancelled', message: p.message });
-      else notifications.show({ color: 'red', title: 'The Attempt Report was not downloaded', message: p.message, autoClose: false });
+      if (p.code === 'report_cancelled')
+        notifications.show({ color: 'yellow', title: 'Attempt Report cancelled', message: p.message });
+      else
+        notifications.show({
+          color: 'red',
+          title: 'The Attempt Report was not downloaded',
+          message: p.message,
+          autoClose: false,
+        });
     } finally {
       running.current = undefined;
       setProgress(undefined);
@@ -62,12 +77,24 @@ export function ReportButton({ campaign: c }: { campaign: Pick<Campaign, 'campai
             {plural(progress.rows, 'row')} · {size(progress.bytes)}
             {progress.waiting === true && ' · broke off, going on…'}
           </Text>
-          <Button ref={cancel} variant="subtle" size="compact-sm" aria-describedby={counted} onClick={() => running.current?.abort()}>
+          <Button
+            ref={cancel}
+            variant="subtle"
+            size="compact-sm"
+            aria-describedby={counted}
+            onClick={() => running.current?.abort()}
+          >
             Cancel download
           </Button>
         </>
       )}
-      <Button ref={button} variant="default" leftSection={<DownloadIcon size={16} />} disabled={active} onClick={() => void download()}>
+      <Button
+        ref={button}
+        variant="default"
+        leftSection={<DownloadIcon size={16} />}
+        disabled={active}
+        onClick={() => void download()}
+      >
         Attempt Report
       </Button>
     </Group>

@@ -15,7 +15,9 @@ export type Still = Omit<Campaign, Moving>;
 export function still<P extends { campaign: Still }>(part: ComponentType<P>) {
   return memo(part, (before, after) => {
     const same = (a: object, b: object, but?: ReadonlySet<string>) =>
-      [...new Set([...Object.keys(a), ...Object.keys(b)])].every((k) => but?.has(k) === true || Object.is(Reflect.get(a, k), Reflect.get(b, k)));
+      [...new Set([...Object.keys(a), ...Object.keys(b)])].every(
+        (k) => but?.has(k) === true || Object.is(Reflect.get(a, k), Reflect.get(b, k)),
+      );
     return same(before, after, new Set(['campaign'])) && same(before.campaign, after.campaign, moving);
   });
 }

@@ -1,4 +1,18 @@
-import { Box, Button, Center, Group, Paper, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title, UnstyledButton } from '@mantine/core';
+import {
+  Box,
+  Button,
+  Center,
+  Group,
+  Paper,
+  SegmentedControl,
+  Skeleton,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+  UnstyledButton,
+} from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { memo, useRef, useState } from 'react';
 import { Link, useLocation, useSearchParams } from 'wouter';
@@ -50,9 +64,19 @@ export default function CampaignsPage() {
     );
   const all = query.data?.campaigns;
   const wanted = text.trim().toLocaleLowerCase();
-  const found = all?.filter((c) => wanted === '' || c.settings.name.toLocaleLowerCase().includes(wanted) || c.campaign_id.toLowerCase().includes(wanted));
+  const found = all?.filter(
+    (c) =>
+      wanted === '' ||
+      c.settings.name.toLocaleLowerCase().includes(wanted) ||
+      c.campaign_id.toLowerCase().includes(wanted),
+  );
   const order = orderOf(search.get('sort'));
-  const shown = found && sorted(found.filter((c) => status === undefined || c.status === status), order);
+  const shown =
+    found &&
+    sorted(
+      found.filter((c) => status === undefined || c.status === status),
+      order,
+    );
 
   return (
     <PageBody title="Campaigns">
@@ -84,15 +108,24 @@ export default function CampaignsPage() {
           className={css.statuses}
           data={[
             { value: '', label: `All${found ? ` ${count(found.length)}` : ''}` },
-            ...statuses.map((s) => ({ value: s, label: `${campaignStatus[s].label}${found ? ` ${count(found.filter((c) => c.status === s).length)}` : ''}` })),
+            ...statuses.map((s) => {
+              const many = found ? ` ${count(found.filter((c) => c.status === s).length)}` : '';
+              return { value: s, label: `${campaignStatus[s].label}${many}` };
+            }),
           ]}
         />
       </Group>
-      {query.isError && !all && <Failure title="The campaigns cannot be shown" problem={query.error} retry={() => void query.refetch()} />}
+      {query.isError && !all && (
+        <Failure title="The campaigns cannot be shown" problem={query.error} retry={() => void query.refetch()} />
+      )}
       {query.isPending && <Skeleton height={320} radius="md" role="status" aria-label="Loading" />}
       {shown && (
         <Paper withBorder className={css.card}>
-          {shown.length === 0 ? <Nothing any={(all?.length ?? 0) > 0} /> : <CampaignTable campaigns={shown} order={order} sort={(by) => set('sort', addressOf(next(order, by)))} />}
+          {shown.length === 0 ? (
+            <Nothing any={(all?.length ?? 0) > 0} />
+          ) : (
+            <CampaignTable campaigns={shown} order={order} sort={(by) => set('sort', addressOf(next(order, by)))} />
+          )}
         </Paper>
       )}
       {query.data && query.data.total > query.data.campaigns.length && (
@@ -110,7 +143,9 @@ function Nothing({ any }: { any: boolean }) {
       <Stack align="center" gap={4}>
         <Text fw={600}>{any ? 'No campaign fits' : 'No campaigns yet'}</Text>
         <Text size="sm" c="dimmed">
-          {any ? 'Search for another name or choose another status.' : 'A campaign calls a list of contacts with a voice bot.'}
+          {any
+            ? 'Search for another name or choose another status.'
+            : 'A campaign calls a list of contacts with a voice bot.'}
         </Text>
       </Stack>
     </Center>
@@ -119,16 +154,32 @@ function Nothing({ any }: { any: boolean }) {
 
 type Todo = Asked | 'clone';
 
-function CampaignTable({ campaigns, order, sort }: { campaigns: Campaign[]; order: Order | undefined; sort: (by: Column) => void }) {
+function CampaignTable({
+  campaigns,
+  order,
+  sort,
+}: {
+  campaigns: Campaign[];
+  order: Order | undefined;
+  sort: (by: Column) => void;
+}) {
   const { role } = useUser();
   const [todo, setTodo] = useState<{ what: Todo; campaign: Campaign }>();
   const done = () => setTodo(undefined);
   const operator = may(role, 'operator');
-  const head = (by: Column, text: string, figure = false) => <Head by={by} text={text} figure={figure} order={order} sort={sort} />;
+  const head = (by: Column, text: string, figure = false) => (
+    <Head by={by} text={text} figure={figure} order={order} sort={sort} />
+  );
   return (
     <>
       <Table.ScrollContainer type="native" minWidth={820} className={listing.scroller}>
-        <Table aria-label="Campaigns" verticalSpacing="sm" horizontalSpacing="sm" highlightOnHover className={css.table}>
+        <Table
+          aria-label="Campaigns"
+          verticalSpacing="sm"
+          horizontalSpacing="sm"
+          highlightOnHover
+          className={css.table}
+        >
           <Table.Thead>
             <Table.Tr>
               {head('name', 'Campaign')}
@@ -149,26 +200,58 @@ function CampaignTable({ campaigns, order, sort }: { campaigns: Campaign[]; orde
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {todo && (todo.what === 'clone' ? <CloneDialog campaign={todo.campaign} close={done} /> : <CommandDialog action={todo.what} campaign={todo.campaign} close={done} />)}
+      {todo &&
+        (todo.what === 'clone' ? (
+          <CloneDialog campaign={todo.campaign} close={done} />
+        ) : (
+          <CommandDialog action={todo.what} campaign={todo.campaign} close={done} />
+        ))}
     </>
   );
 }
 
 /** Head is a column's name, which sorts by it when it is pressed. */
-function Head({ by, text, figure, order, sort }: { by: Column; text: string; figure: boolean; order: Order | undefined; sort: (by: Column) => void }) {
+function Head({
+  by,
+  text,
+  figure,
+  order,
+  sort,
+}: {
+  by: Column;
+  text: string;
+  figure: boolean;
+  order: Order | undefined;
+  sort: (by: Column) => void;
+}) {
   const mine = order?.by === by ? order : undefined;
   return (
-    <Table.Th ta={figure ? 'right' : undefined} className={css[by]} {...(mine ? { 'aria-sort': mine.descending ? 'descending' : 'ascending' } : {})}>
+    <Table.Th
+      ta={figure ? 'right' : undefined}
+      className={css[by]}
+      {...(mine ? { 'aria-sort': mine.descending ? 'descending' : 'ascending' } : {})}
+    >
       <UnstyledButton className={css.sort} onClick={() => sort(by)}>
         {text}
-        <Box component="span" aria-hidden="true" className={css.arrow} data-way={mine && (mine.descending ? 'down' : 'up')} />
+        <Box
+          component="span"
+          aria-hidden="true"
+          className={css.arrow}
+          data-way={mine && (mine.descending ? 'down' : 'up')}
+        />
       </UnstyledButton>
     </Table.Th>
   );
 }
 
 /** Row draws anew only when its campaign changes: the list may have two hundred. */
-const Row = memo(function Row({ campaign: c, act }: { campaign: Campaign; act?: (todo: { what: Todo; campaign: Campaign }) => void }) {
+const Row = memo(function Row({
+  campaign: c,
+  act,
+}: {
+  campaign: Campaign;
+  act?: (todo: { what: Todo; campaign: Campaign }) => void;
+}) {
   const live = c.status === 'running' || c.status === 'paused' || c.draining ? c.live : undefined;
   return (
     <Table.Tr className={css.row} data-campaign={c.campaign_id}>
@@ -217,7 +300,13 @@ const Row = memo(function Row({ campaign: c, act }: { campaign: Campaign; act?: 
 });
 
 /** Actions are what the campaign's state allows; each asks before it is done, as on the campaign's page. */
-function Actions({ campaign: c, act }: { campaign: Campaign; act: (todo: { what: Todo; campaign: Campaign }) => void }) {
+function Actions({
+  campaign: c,
+  act,
+}: {
+  campaign: Campaign;
+  act: (todo: { what: Todo; campaign: Campaign }) => void;
+}) {
   const { role } = useUser();
   const [, go] = useLocation();
   return (
@@ -237,7 +326,13 @@ function Actions({ campaign: c, act }: { campaign: Campaign; act: (todo: { what:
 
 function Figure({ value, name, strong = false }: { value: number | undefined; name: string; strong?: boolean }) {
   return (
-    <Table.Td ta="right" className="figure" fw={strong && (value ?? 0) > 0 ? 600 : undefined} c={value ? undefined : 'dimmed'} data-figure={name}>
+    <Table.Td
+      ta="right"
+      className="figure"
+      fw={strong && (value ?? 0) > 0 ? 600 : undefined}
+      c={value ? undefined : 'dimmed'}
+      data-figure={name}
+    >
       {count(value)}
     </Table.Td>
   );

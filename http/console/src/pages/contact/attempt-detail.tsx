@@ -30,14 +30,31 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
     ['Hung up by', a.hung_up_by ?? none],
     ['Disposition', a.disposition ?? none],
     ...(a.amd_verdict === undefined ? [] : ([['Heard', a.amd_verdict]] as [string, React.ReactNode][])),
-    ...(q === undefined ? [] : ([['Audio', `${q.codec}, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms${q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`}`]] as [string, React.ReactNode][])),
+    ...(q === undefined
+      ? []
+      : ([
+          [
+            'Audio',
+            `${q.codec}, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms` +
+              (q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`),
+          ],
+        ] as [string, React.ReactNode][])),
     ['Session', a.session_id ? <Id key="session" id={a.session_id} what="session ID" /> : none],
     ['Attempt', <Id key="attempt" id={a.attempt_id} what="attempt ID" />],
   ];
   return (
     <Paper withBorder p="sm" data-attempt-detail={a.short_id}>
       <Group justify="space-between" gap="sm">
-        <Button variant="subtle" color="gray" size="compact-sm" c="var(--mantine-color-text)" aria-expanded={open} aria-controls={id} leftSection={open ? <DownIcon size={15} /> : <RightIcon size={15} />} onClick={() => setOpen(!open)}>
+        <Button
+          variant="subtle"
+          color="gray"
+          size="compact-sm"
+          c="var(--mantine-color-text)"
+          aria-expanded={open}
+          aria-controls={id}
+          leftSection={open ? <DownIcon size={15} /> : <RightIcon size={15} />}
+          onClick={() => setOpen(!open)}
+        >
           {a.number === undefined ? 'Not consumed' : `Attempt ${a.number}`}
           {a.run !== undefined && a.run > 1 ? `, run ${a.run}` : ''}
         </Button>
@@ -45,7 +62,8 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
           <ToneWord tone={label.tone} label={label.label} />
         </Text>
         <Text component="div" size="xs" c="dimmed">
-          {a.started_at ? <When at={a.started_at} zone={zone} precise /> : none} – {a.ended_at ? <When at={a.ended_at} zone={zone} precise /> : 'still open'}
+          {a.started_at ? <When at={a.started_at} zone={zone} precise /> : none} –{' '}
+          {a.ended_at ? <When at={a.ended_at} zone={zone} precise /> : 'still open'}
         </Text>
       </Group>
       <Collapse expanded={open} id={id}>
@@ -60,7 +78,14 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
                 </div>
               ))}
             </dl>
-            {a.recording && (may(role, 'admin') ? <Recording attempt={a} /> : <Text size="sm" c="dimmed">There is a recording of {seconds(a.recording.duration_s)}; an admin may listen to it.</Text>)}
+            {a.recording &&
+              (may(role, 'admin') ? (
+                <Recording attempt={a} />
+              ) : (
+                <Text size="sm" c="dimmed">
+                  There is a recording of {seconds(a.recording.duration_s)}; an admin may listen to it.
+                </Text>
+              ))}
             {ladder ? (
               <Ladder call={`CA${a.attempt_id}`} />
             ) : (
@@ -110,7 +135,8 @@ function Timeline({ attempt: a }: { attempt: Attempt }) {
       <ol className={css.stages} aria-label="Stages">
         {stages.map((s) => (
           <li key={s.name}>
-            <ToneWord tone={s.tone} label={s.name} /> <span className="figure">{seconds(Math.round(s.long * 10) / 10)}</span>
+            <ToneWord tone={s.tone} label={s.name} />{' '}
+            <span className="figure">{seconds(Math.round(s.long * 10) / 10)}</span>
           </li>
         ))}
       </ol>
@@ -121,11 +147,13 @@ function Timeline({ attempt: a }: { attempt: Attempt }) {
 function Ladder({ call }: { call: string }) {
   const query = useLadder(call);
   if (query.isPending) return <Loader size="sm" aria-label="Loading" />;
-  if (query.isError) return <Failure title="The messages cannot be shown" problem={query.error} retry={() => void query.refetch()} />;
+  if (query.isError)
+    return <Failure title="The messages cannot be shown" problem={query.error} retry={() => void query.refetch()} />;
   if (query.data.messages.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        The messages of this call are not kept any more: they stay for two weeks when a call fails for a reason of trunk, network or media.
+        The messages of this call are not kept any more: they stay for two weeks when a call fails for a reason of
+        trunk, network or media.
       </Text>
     );
   }

@@ -33,13 +33,30 @@ export function ContactActions({ campaign: c, contact: k }: Props) {
       {actions.length > 0 && (
         <Group gap="xs" role="group" aria-label="What to do with this contact">
           {actions.map((a) => (
-            <Button key={a} size="xs" variant="default" {...(a === 'exclude' ? { c: 'var(--mantine-color-error)' } : {})} onClick={() => setAsked(a)}>
+            <Button
+              key={a}
+              size="xs"
+              variant="default"
+              {...(a === 'exclude' ? { c: 'var(--mantine-color-error)' } : {})}
+              onClick={() => setAsked(a)}
+            >
               {contactActionLabels[a]}
             </Button>
           ))}
         </Group>
       )}
-      {asked === 'retry-now' && <Ask campaign={c} contact={k} action={asked} close={close} command={() => ({ action: 'retry-now' })} title={`Retry ${k.phone_number} now?`} confirm="Retry now" done="It is dialled next." />}
+      {asked === 'retry-now' && (
+        <Ask
+          campaign={c}
+          contact={k}
+          action={asked}
+          close={close}
+          command={() => ({ action: 'retry-now' })}
+          title={`Retry ${k.phone_number} now?`}
+          confirm="Retry now"
+          done="It is dialled next."
+        />
+      )}
       {asked === 'call-back' && <CallBack campaign={c} contact={k} close={close} />}
       {asked === 'exclude' && <Exclude campaign={c} contact={k} close={close} />}
     </>
@@ -59,8 +76,22 @@ interface AskProps extends Props {
   children?: (wrong: (field: string) => string | undefined) => ReactNode;
 }
 
-/** Ask says what an action will do, carries it out, and shows why it was refused: a mistake at its field, the rest above. */
-function Ask({ campaign: c, contact: k, action, title, confirm, done, close, command, fields = [], children }: AskProps) {
+/**
+ * Ask says what an action will do, carries it out, and shows why it was refused: a mistake at its field, the rest
+ * above.
+ */
+function Ask({
+  campaign: c,
+  contact: k,
+  action,
+  title,
+  confirm,
+  done,
+  close,
+  command,
+  fields = [],
+  children,
+}: AskProps) {
   const send = useContactCommand(c.campaign_id, k.contact_id);
   const [lines] = useState(() => consequencesOf(action, c, k));
   const wrong = mistakes(send.error, ...fields);
@@ -96,9 +127,22 @@ function CallBack({ campaign: c, contact: k, close }: Props & { close: () => voi
   const [field, setField] = useState(() => toField(new Date(serverNow() + hourMs).toISOString()));
   const at = fromField(field);
   const zone = c.settings.window.zone;
-  const there = at !== null && zone !== viewerZone && minuteOf(new Date(at), zone) !== undefined ? ` In ${zone}, the campaign’s zone: ${moment(new Date(at), zone)}.` : '';
+  const there =
+    at !== null && zone !== viewerZone && minuteOf(new Date(at), zone) !== undefined
+      ? ` In ${zone}, the campaign’s zone: ${moment(new Date(at), zone)}.`
+      : '';
   return (
-    <Ask campaign={c} contact={k} action="call-back" close={close} fields={['at']} command={() => (at === null ? undefined : { action: 'call-back', at })} title={`Call ${k.phone_number} back?`} confirm="Promise the call" done={at === null ? '' : `It is called back ${moment(new Date(at))} (${viewerZone}).`}>
+    <Ask
+      campaign={c}
+      contact={k}
+      action="call-back"
+      close={close}
+      fields={['at']}
+      command={() => (at === null ? undefined : { action: 'call-back', at })}
+      title={`Call ${k.phone_number} back?`}
+      confirm="Promise the call"
+      done={at === null ? '' : `It is called back ${moment(new Date(at))} (${viewerZone}).`}
+    >
       {(wrong) => (
         <TextInput
           type="datetime-local"
@@ -117,8 +161,27 @@ function CallBack({ campaign: c, contact: k, close }: Props & { close: () => voi
 function Exclude({ campaign: c, contact: k, close }: Props & { close: () => void }) {
   const [reason, setReason] = useState('');
   return (
-    <Ask campaign={c} contact={k} action="exclude" close={close} fields={['reason']} command={() => ({ action: 'exclude', reason: reason.trim() })} title={`Exclude ${k.phone_number}?`} confirm="Exclude" done="It is excluded from this campaign.">
-      {(wrong) => <TextInput label="Reason" description="Kept with the exclusion; optional" maxLength={500} value={reason} onChange={(e) => setReason(e.currentTarget.value)} error={wrong('reason')} />}
+    <Ask
+      campaign={c}
+      contact={k}
+      action="exclude"
+      close={close}
+      fields={['reason']}
+      command={() => ({ action: 'exclude', reason: reason.trim() })}
+      title={`Exclude ${k.phone_number}?`}
+      confirm="Exclude"
+      done="It is excluded from this campaign."
+    >
+      {(wrong) => (
+        <TextInput
+          label="Reason"
+          description="Kept with the exclusion; optional"
+          maxLength={500}
+          value={reason}
+          onChange={(e) => setReason(e.currentTarget.value)}
+          error={wrong('reason')}
+        />
+      )}
     </Ask>
   );
 }

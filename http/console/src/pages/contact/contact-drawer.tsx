@@ -19,7 +19,15 @@ import css from './contact.module.css';
 const askMs = 3_000;
 
 /** ContactDrawer shows all that is known of one contact: why it is not dialled now, and every attempt. */
-export default function ContactDrawer({ campaign: c, contact, close }: { campaign: Still; contact: string; close: () => void }) {
+export default function ContactDrawer({
+  campaign: c,
+  contact,
+  close,
+}: {
+  campaign: Still;
+  contact: string;
+  close: () => void;
+}) {
   return (
     <Side close={close} size="xl" title="Contact">
       <Loaded campaign={c} contact={contact} />
@@ -30,7 +38,11 @@ export default function ContactDrawer({ campaign: c, contact, close }: { campaig
 function Loaded({ campaign: c, contact }: { campaign: Still; contact: string }) {
   const query = useContact(c.campaign_id, contact, askMs);
   if (query.data === undefined) {
-    return query.isError ? <Failure title="The contact cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} role="status" aria-label="Loading" />;
+    return query.isError ? (
+      <Failure title="The contact cannot be shown" problem={query.error} retry={() => void query.refetch()} />
+    ) : (
+      <Skeleton height={240} role="status" aria-label="Loading" />
+    );
   }
   return <Shown campaign={c} contact={query.data} />;
 }

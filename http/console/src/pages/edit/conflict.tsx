@@ -33,8 +33,18 @@ export function Conflict({ campaign: c, before, now, draft, takeOver, discard }:
       return next;
     });
   return (
-    <Alert role="alert" color="yellow" styles={{ body: { minWidth: 0 }, title: { overflowWrap: 'anywhere' }, label: { whiteSpace: 'normal' } }} icon={<AlertIcon />} title={`${who ?? 'Somebody else'} changed this campaign meanwhile`} data-conflict={now.version}>
-      <Text size="sm">Nothing of your edit is lost: look at what changed, then go on with it. What you changed and they did not is kept.</Text>
+    <Alert
+      role="alert"
+      color="yellow"
+      styles={{ body: { minWidth: 0 }, title: { overflowWrap: 'anywhere' }, label: { whiteSpace: 'normal' } }}
+      icon={<AlertIcon />}
+      title={`${who ?? 'Somebody else'} changed this campaign meanwhile`}
+      data-conflict={now.version}
+    >
+      <Text size="sm">
+        Nothing of your edit is lost: look at what changed, then go on with it. What you changed and they did not is
+        kept.
+      </Text>
       <Table.ScrollContainer type="native" minWidth={0} tabIndex={0} role="region" aria-label="What changed meanwhile">
         <Table fz="sm" mt="xs" aria-label="Changes of others" className={css.table}>
           <Table.Thead>

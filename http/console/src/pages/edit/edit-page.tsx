@@ -43,7 +43,14 @@ export default function EditPage({ params }: { params: Record<string, string> })
     <PageBody title={`Edit ${campaign.settings.name}`}>
       <Stack maw={900}>
         <div>
-          <Anchor component={Link} href={back} size="sm" c="dimmed" display="inline-flex" style={{ alignItems: 'center', gap: 4 }}>
+          <Anchor
+            component={Link}
+            href={back}
+            size="sm"
+            c="dimmed"
+            display="inline-flex"
+            style={{ alignItems: 'center', gap: 4 }}
+          >
             <LeftIcon size={14} /> {campaign.settings.name}
           </Anchor>
           <Title order={1} size="h2" mt={4}>
@@ -100,7 +107,11 @@ function EditForm({ campaign: c, back }: { campaign: Campaign; back: string }) {
     );
   };
   const conflict = edit.error?.code === 'version_conflict' ? (edit.error.current as Base | undefined) : undefined;
-  const now: Base | undefined = stale ? { settings: c.settings, version: c.version } : conflict && conflict.version !== base.version ? conflict : undefined;
+  const now: Base | undefined = stale
+    ? { settings: c.settings, version: c.version }
+    : conflict && conflict.version !== base.version
+      ? conflict
+      : undefined;
   const takeOver = (keptMine: ReadonlySet<string>) => {
     if (now === undefined) return;
     form.replace(merged(base.settings, now.settings, form.draft, keptMine));
@@ -108,12 +119,24 @@ function EditForm({ campaign: c, back }: { campaign: Campaign; back: string }) {
     edit.reset();
   };
   const problem = edit.error;
-  const elsewhere = problem !== null && problem.code !== 'version_conflict' && (problem.errors.length === 0 || problem.errors.some((e) => !placed.has(e.field.replace(/\[.*$/, ''))));
+  const elsewhere =
+    problem !== null &&
+    problem.code !== 'version_conflict' &&
+    (problem.errors.length === 0 || problem.errors.some((e) => !placed.has(e.field.replace(/\[.*$/, ''))));
   if (!mayEdit(c)) {
     return (
-      <Alert color="yellow" icon={<InfoIcon />} title={`The campaign is ${campaignStatus[c.status].label.toLowerCase()}`}>
-        <Text size="sm">Settings are editable in a draft and while paused.{c.status === 'running' && ' Pause the campaign, then edit it.'}</Text>
-        {changed.length > 0 && <Text size="sm">What you changed and did not save: {changed.map(nameOf).join(', ')}.</Text>}
+      <Alert
+        color="yellow"
+        icon={<InfoIcon />}
+        title={`The campaign is ${campaignStatus[c.status].label.toLowerCase()}`}
+      >
+        <Text size="sm">
+          Settings are editable in a draft and while paused.
+          {c.status === 'running' && ' Pause the campaign, then edit it.'}
+        </Text>
+        {changed.length > 0 && (
+          <Text size="sm">What you changed and did not save: {changed.map(nameOf).join(', ')}.</Text>
+        )}
         <Button component={Link} href={back} size="xs" variant="default" mt="sm">
           Back to the campaign
         </Button>
@@ -123,7 +146,16 @@ function EditForm({ campaign: c, back }: { campaign: Campaign; back: string }) {
   return (
     <form onSubmit={save} noValidate>
       <Stack>
-        {now !== undefined && <Conflict campaign={c} before={base.settings} now={now} draft={form.draft} takeOver={takeOver} discard={leave} />}
+        {now !== undefined && (
+          <Conflict
+            campaign={c}
+            before={base.settings}
+            now={now}
+            draft={form.draft}
+            takeOver={takeOver}
+            discard={leave}
+          />
+        )}
         {elsewhere && <Failure title="The settings were not saved" problem={problem} />}
         <Paper withBorder p="md" component="section" aria-label="Basics">
           <BasicsFields form={form} />

@@ -15,11 +15,17 @@ export function Exclude({ campaign, close }: { campaign: string; close: () => vo
   return (
     <NumbersDialog
       title="Exclude from this campaign"
-      intro="From then on no call to them is begun by this campaign. Calls that ring are cancelled; conversations go on to their end."
+      intro={
+        'From then on no call to them is begun by this campaign. Calls that ring are cancelled; ' +
+        'conversations go on to their end.'
+      }
       typed="One number"
       send={useImportExclusions(campaign)}
       reasonLength={500}
-      told={(r) => `${plural(r.rows, 'row')}: ${count(r.rows - r.invalid)} excluded, ${count(r.matched)} of them contacts of this campaign; ${count(r.invalid)} not readable.`}
+      told={(r) =>
+        `${plural(r.rows, 'row')}: ${count(r.rows - r.invalid)} excluded, ` +
+        `${count(r.matched)} of them contacts of this campaign; ${count(r.invalid)} not readable.`
+      }
       close={close}
     >
       <Typed campaign={campaign} close={close} />
@@ -38,7 +44,11 @@ function Typed({ campaign, close }: { campaign: string; close: () => void }) {
       { mobile: number.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+'), reason: reason.trim() },
       {
         onSuccess: ({ matched }) => {
-          notifications.show({ color: 'green', message: matched > 0 ? 'Excluded.' : 'Excluded in advance: the campaign has no contact with this number yet.' });
+          notifications.show({
+            color: 'green',
+            message:
+              matched > 0 ? 'Excluded.' : 'Excluded in advance: the campaign has no contact with this number yet.',
+          });
           close();
         },
       },
@@ -48,8 +58,24 @@ function Typed({ campaign, close }: { campaign: string; close: () => void }) {
     <form onSubmit={submit}>
       <Stack>
         {rest && <Failure title="Nobody was excluded" problem={rest} />}
-        <TextInput label="Number" description="With its country, for example +4915112345678" required withAsterisk={false} value={number} onChange={(e) => setNumber(e.currentTarget.value)} error={of('mobile')} data-autofocus />
-        <TextInput label="Reason" description="Shown in the list" maxLength={500} value={reason} onChange={(e) => setReason(e.currentTarget.value)} error={of('reason')} />
+        <TextInput
+          label="Number"
+          description="With its country, for example +4915112345678"
+          required
+          withAsterisk={false}
+          value={number}
+          onChange={(e) => setNumber(e.currentTarget.value)}
+          error={of('mobile')}
+          data-autofocus
+        />
+        <TextInput
+          label="Reason"
+          description="Shown in the list"
+          maxLength={500}
+          value={reason}
+          onChange={(e) => setReason(e.currentTarget.value)}
+          error={of('reason')}
+        />
         <FormButtons close={close} busy={exclude.isPending} submit="Exclude it" />
       </Stack>
     </form>

@@ -20,7 +20,12 @@ import { Exclude } from './exclude';
 
 /** subjectOf names whom an exclusion is about. */
 function subjectOf(x: Exclusion): string {
-  return x.mobile ?? Object.entries(x.match ?? {}).map(([key, value]) => `${key} = ${value}`).join(' and ');
+  return (
+    x.mobile ??
+    Object.entries(x.match ?? {})
+      .map(([key, value]) => `${key} = ${value}`)
+      .join(' and ')
+  );
 }
 
 export default function ExclusionsPage({ params }: { params: Record<string, string> }) {
@@ -38,10 +43,21 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
   return (
     <ListingPage
       title="Exclusions"
-      intro={`Whom ${campaign === undefined ? 'this campaign' : campaign.settings.name} leaves alone${campaign?.settings.sticky_exclusion === false ? '; adding somebody again lifts the exclusion' : ', also when they are added again'}.`}
+      intro={
+        `Whom ${campaign === undefined ? 'this campaign' : campaign.settings.name} leaves alone` +
+        (campaign?.settings.sticky_exclusion === false
+          ? '; adding somebody again lifts the exclusion.'
+          : ', also when they are added again.')
+      }
       action={
         <Group gap="xs">
-          <Button component="a" href={`/api/v1/campaigns/${encodeURIComponent(id)}/exclusions.csv`} download variant="default" leftSection={<DownloadIcon size={16} />}>
+          <Button
+            component="a"
+            href={`/api/v1/campaigns/${encodeURIComponent(id)}/exclusions.csv`}
+            download
+            variant="default"
+            leftSection={<DownloadIcon size={16} />}
+          >
             Download
           </Button>
           {operator && (
@@ -75,7 +91,11 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
         <>
           <Sought search={sought} asked={settled}>
             {list.exclusions.length === 0 ? (
-              <Empty title={complete ? `${settled} is not excluded` : 'Nobody is excluded'}>{complete ? 'By its number, that is; metadata may exclude its contact.' : 'External systems exclude by number or metadata; you exclude numbers here.'}</Empty>
+              <Empty title={complete ? `${settled} is not excluded` : 'Nobody is excluded'}>
+                {complete
+                  ? 'By its number, that is; metadata may exclude its contact.'
+                  : 'External systems exclude by number or metadata; you exclude numbers here.'}
+              </Empty>
             ) : (
               <Rows
                 label="Exclusions"
@@ -103,7 +123,12 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
                     </Table.Td>
                     {operator && (
                       <Table.Td ta="right">
-                        <Button size="xs" variant="subtle" onClick={() => setLifted(x)} aria-label={`Lift the exclusion of ${subjectOf(x)}`}>
+                        <Button
+                          size="xs"
+                          variant="subtle"
+                          onClick={() => setLifted(x)}
+                          aria-label={`Lift the exclusion of ${subjectOf(x)}`}
+                        >
                           Lift…
                         </Button>
                       </Table.Td>
@@ -126,7 +151,10 @@ function Lift({ campaign, of: x, close }: { campaign: string; of: Exclusion; clo
   return (
     <Confirm
       title={`Lift the exclusion of ${subjectOf(x)}?`}
-      lines={['Contacts that nothing else excludes are called again, with fresh attempts, also those that had been finished.', 'Has the person agreed? The activity log keeps who lifted it, and when.']}
+      lines={[
+        'Contacts that nothing else excludes are called again, with fresh attempts, also those that had been finished.',
+        'Has the person agreed? The activity log keeps who lifted it, and when.',
+      ]}
       confirm="Lift it"
       grave
       busy={lift.isPending}
@@ -135,7 +163,10 @@ function Lift({ campaign, of: x, close }: { campaign: string; of: Exclusion; clo
       carryOut={() =>
         lift.mutate(x, {
           onSuccess: ({ readmitted }) => {
-            notifications.show({ color: 'green', message: `Lifted: ${plural(readmitted, 'contact')} can be called again.` });
+            notifications.show({
+              color: 'green',
+              message: `Lifted: ${plural(readmitted, 'contact')} can be called again.`,
+            });
             close();
           },
         })

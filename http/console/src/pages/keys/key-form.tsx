@@ -34,7 +34,13 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
     e.preventDefault();
     setNone(granted.length === 0);
     if (granted.length === 0) return;
-    const body = { name: name.trim(), scopes: granted, campaigns: only, expires_at: fromField(expires), dialouts_per_day: Number(perDay) } satisfies KeyDraft;
+    const body = {
+      name: name.trim(),
+      scopes: granted,
+      campaigns: only,
+      expires_at: fromField(expires),
+      dialouts_per_day: Number(perDay),
+    } satisfies KeyDraft;
     if (key === undefined) {
       create.mutate(body);
       return;
@@ -52,8 +58,19 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
 
   if (create.data !== undefined) {
     return (
-      <Dialog close={close} size="lg" closeOnClickOutside={false} closeOnEscape={false} title={`Key of ${create.data.name}`}>
-        <Once what="the key" secret={create.data.key} use={{ label: 'A first request', text: example(location.origin, create.data.key, create.data.scopes) }} done={close} />
+      <Dialog
+        close={close}
+        size="lg"
+        closeOnClickOutside={false}
+        closeOnEscape={false}
+        title={`Key of ${create.data.name}`}
+      >
+        <Once
+          what="the key"
+          secret={create.data.key}
+          use={{ label: 'A first request', text: example(location.origin, create.data.key, create.data.scopes) }}
+          done={close}
+        />
       </Dialog>
     );
   }
@@ -62,9 +79,26 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
     <Dialog close={close} size="lg" title={key === undefined ? 'New API key' : `Change ${key.name}`}>
       <form onSubmit={submit}>
         <Stack>
-          {rest && <Failure title={key === undefined ? 'The key was not made' : 'Nothing was changed'} problem={rest} />}
-          <TextInput label="Name" description="One key for each CRM or integration, named after it" required withAsterisk={false} maxLength={100} value={name} onChange={(e) => setName(e.currentTarget.value)} error={of('name')} data-autofocus />
-          <Checkbox.Group label="What it may do" value={granted} onChange={(v) => setGranted(v)} error={none ? 'Choose at least one.' : of('scopes')}>
+          {rest && (
+            <Failure title={key === undefined ? 'The key was not made' : 'Nothing was changed'} problem={rest} />
+          )}
+          <TextInput
+            label="Name"
+            description="One key for each CRM or integration, named after it"
+            required
+            withAsterisk={false}
+            maxLength={100}
+            value={name}
+            onChange={(e) => setName(e.currentTarget.value)}
+            error={of('name')}
+            data-autofocus
+          />
+          <Checkbox.Group
+            label="What it may do"
+            value={granted}
+            onChange={(v) => setGranted(v)}
+            error={none ? 'Choose at least one.' : of('scopes')}
+          >
             <Stack gap={8} mt={6}>
               {every.map((s) => (
                 <Checkbox key={s} value={s} label={scopes[s].label} description={scopes[s].may} />
@@ -78,14 +112,35 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
             searchable
             clearable
             clearButtonProps={{ 'aria-label': 'Every campaign' }}
-            data={[...(campaigns.data ?? []).map((c) => ({ value: c.id, label: c.name })), ...only.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id }))]}
+            data={[
+              ...(campaigns.data ?? []).map((c) => ({ value: c.id, label: c.name })),
+              ...only.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })),
+            ]}
             value={only}
             onChange={setOnly}
             error={of('campaigns')}
           />
-          <TextInput type="datetime-local" label="Expires" description={`By your clock, ${viewerZone}. Empty: never`} value={expires} onChange={(e) => setExpires(e.currentTarget.value)} error={of('expires_at')} />
+          <TextInput
+            type="datetime-local"
+            label="Expires"
+            description={`By your clock, ${viewerZone}. Empty: never`}
+            value={expires}
+            onChange={(e) => setExpires(e.currentTarget.value)}
+            error={of('expires_at')}
+          />
           {granted.includes('dialout') && (
-            <NumberInput label="Dialouts within 24 hours" description="0: no cap" min={0} max={1_000_000} allowDecimal={false} allowNegative={false} thousandSeparator=" " value={perDay} onChange={setPerDay} error={of('dialouts_per_day')} />
+            <NumberInput
+              label="Dialouts within 24 hours"
+              description="0: no cap"
+              min={0}
+              max={1_000_000}
+              allowDecimal={false}
+              allowNegative={false}
+              thousandSeparator=" "
+              value={perDay}
+              onChange={setPerDay}
+              error={of('dialouts_per_day')}
+            />
           )}
           <FormButtons close={close} busy={sent.isPending} submit={key === undefined ? 'Make the key' : 'Save'} />
         </Stack>

@@ -26,12 +26,21 @@ export default function KeysPage() {
     </Button>
   );
   return (
-    <ListingPage title="API keys" intro="With a key an external system places calls, adds contacts and excludes them. A key is shown once, when it is made; only its hash is kept." action={button} query={query}>
+    <ListingPage
+      title="API keys"
+      intro={
+        'With a key an external system places calls, adds contacts and excludes them. ' +
+        'A key is shown once, when it is made; only its hash is kept.'
+      }
+      action={button}
+      query={query}
+    >
       {(list) => (
         <>
           {list.length === 0 ? (
             <Empty title="No API keys yet" action={<Button onClick={open}>Make the first one</Button>}>
-              A CRM sends its key in the header X-API-Key. Make one for each system, so that one can be turned off without the others.
+              A CRM sends its key in the header X-API-Key. Make one for each system, so that one can be turned off
+              without the others.
             </Empty>
           ) : (
             <Rows
@@ -90,8 +99,24 @@ function KeyRow({ of: k, change, toggle }: { of: APIKey; change: () => void; tog
       <Table.Td>
         <Campaigns ids={k.campaigns} />
       </Table.Td>
-      <Table.Td>{k.expires_at === null ? <Text c="dimmed" size="sm">never</Text> : <When at={k.expires_at} zone={viewerZone} />}</Table.Td>
-      <Table.Td>{k.last_used_at === null ? <Text c="dimmed" size="sm">never</Text> : <When at={k.last_used_at} zone={viewerZone} />}</Table.Td>
+      <Table.Td>
+        {k.expires_at === null ? (
+          <Text c="dimmed" size="sm">
+            never
+          </Text>
+        ) : (
+          <When at={k.expires_at} zone={viewerZone} />
+        )}
+      </Table.Td>
+      <Table.Td>
+        {k.last_used_at === null ? (
+          <Text c="dimmed" size="sm">
+            never
+          </Text>
+        ) : (
+          <When at={k.last_used_at} zone={viewerZone} />
+        )}
+      </Table.Td>
       <Table.Td>
         <Group gap="sm" wrap="nowrap">
           <Switch aria-label={`${k.name} is active`} checked={k.is_active} onChange={toggle} />
@@ -132,8 +157,15 @@ function Toggle({ of: k, close }: { of: APIKey; close: () => void }) {
       active={k.is_active}
       lines={
         k.is_active
-          ? ['Requests with this key are refused (401) from the answer on.', 'Calls that it placed go on; contacts that it added stay.', 'It can be activated again, and its history stays.']
-          : ['Requests with this key are accepted again.', ...(expired ? ['It has expired all the same: give it another date to make it work.'] : [])]
+          ? [
+              'Requests with this key are refused (401) from the answer on.',
+              'Calls that it placed go on; contacts that it added stay.',
+              'It can be activated again, and its history stays.',
+            ]
+          : [
+              'Requests with this key are accepted again.',
+              ...(expired ? ['It has expired all the same: give it another date to make it work.'] : []),
+            ]
       }
       change={change}
       carryOut={(answer) => change.mutate({ id: k.id, change: { is_active: !k.is_active } }, answer)}

@@ -22,9 +22,13 @@ const caps = [
 export function NumberForm({ of: number, close }: { of?: NumberStatus; close: () => void }) {
   const put = usePutNumber();
   const [e164, setE164] = useState(number?.number ?? '');
-  const [values, setValues] = useState<Record<string, number | string>>(() => Object.fromEntries(caps.map((c) => [c.field, number?.[c.field] ?? 0])));
+  const [values, setValues] = useState<Record<string, number | string>>(() =>
+    Object.fromEntries(caps.map((c) => [c.field, number?.[c.field] ?? 0])),
+  );
   // Resting is no setting: a number rests by itself.
-  const [state, setState] = useState<NonNullable<NumberRequest['state']>>(number === undefined || number.state === 'resting' ? 'active' : number.state);
+  const [state, setState] = useState<NonNullable<NumberRequest['state']>>(
+    number === undefined || number.state === 'resting' ? 'active' : number.state,
+  );
   const { of, rest } = mistakes(put.error, 'number', 'state', ...caps.map((c) => c.field));
   const submit = (e: SyntheticEvent) => {
     e.preventDefault();
@@ -45,11 +49,32 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
         <Stack>
           {rest && <Failure title="The number was not saved" problem={rest} />}
           {number === undefined && (
-            <TextInput label="Number" description="One that your carrier lets you show, for example +49301234567" type="tel" required withAsterisk={false} value={e164} onChange={(e) => setE164(e.currentTarget.value)} error={of('number')} data-autofocus />
+            <TextInput
+              label="Number"
+              description="One that your carrier lets you show, for example +49301234567"
+              type="tel"
+              required
+              withAsterisk={false}
+              value={e164}
+              onChange={(e) => setE164(e.currentTarget.value)}
+              error={of('number')}
+              data-autofocus
+            />
           )}
           <SimpleGrid cols={{ base: 1, sm: 2 }}>
             {caps.map((c) => (
-              <NumberInput key={c.field} label={c.label} description={c.more} min={0} max={c.max} allowDecimal={false} allowNegative={false} value={values[c.field] ?? 0} onChange={(v) => setValues({ ...values, [c.field]: v })} error={of(c.field)} />
+              <NumberInput
+                key={c.field}
+                label={c.label}
+                description={c.more}
+                min={0}
+                max={c.max}
+                allowDecimal={false}
+                allowNegative={false}
+                value={values[c.field] ?? 0}
+                onChange={(v) => setValues({ ...values, [c.field]: v })}
+                error={of(c.field)}
+              />
             ))}
             <Select
               label="State"

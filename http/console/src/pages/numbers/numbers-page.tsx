@@ -28,7 +28,10 @@ export default function NumbersPage() {
   return (
     <ListingPage
       title="Numbers"
-      intro="The caller IDs that calls come from. A campaign dials from those in its pool; caps hold across all campaigns that share a number."
+      intro={
+        'The caller IDs that calls come from. A campaign dials from those in its pool; ' +
+        'caps hold across all campaigns that share a number.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>
@@ -42,7 +45,8 @@ export default function NumbersPage() {
         <>
           {list.length === 0 ? (
             <Empty title="No numbers yet" action={admin && <Button onClick={open}>Add the first one</Button>}>
-              People see this number when they are called. Take one that your carrier has given to you; others are refused as caller ID.
+              People see this number when they are called. Take one that your carrier has given to you; others are
+              refused as caller ID.
             </Empty>
           ) : (
             <Rows
@@ -62,7 +66,13 @@ export default function NumbersPage() {
               }
             >
               {list.map((n) => (
-                <Row key={n.number} of={n} admin={admin} change={() => setChanged(n)} turn={(to) => setTurned({ number: n, to })} />
+                <Row
+                  key={n.number}
+                  of={n}
+                  admin={admin}
+                  change={() => setChanged(n)}
+                  turn={(to) => setTurned({ number: n, to })}
+                />
               ))}
             </Rows>
           )}
@@ -78,7 +88,17 @@ export default function NumbersPage() {
 /** capped writes a figure beside its cap. */
 const capped = (n: number, cap: number) => (cap === 0 ? count(n) : `${count(n)} / ${count(cap)}`);
 
-function Row({ of: n, admin, change, turn }: { of: NumberStatus; admin: boolean; change: () => void; turn: (to: State) => void }) {
+function Row({
+  of: n,
+  admin,
+  change,
+  turn,
+}: {
+  of: NumberStatus;
+  admin: boolean;
+  change: () => void;
+  turn: (to: State) => void;
+}) {
   const s = numberState[n.state];
   const alarm = answerAlarm[n.answer_alarm];
   const usable = n.state !== 'quarantined' && n.state !== 'retired';
@@ -91,7 +111,9 @@ function Row({ of: n, admin, change, turn }: { of: NumberStatus; admin: boolean;
         <ToneBadge tone={s.tone} label={s.label} title={s.more} />
         {(n.strikes > 0 || alarm !== '') && (
           <Text size="xs" c="dimmed" mt={4}>
-            {[n.strikes > 0 && `${plural(n.strikes, 'refusal')} of this caller ID among the last 20 calls.`, alarm].filter(Boolean).join(' ')}
+            {[n.strikes > 0 && `${plural(n.strikes, 'refusal')} of this caller ID among the last 20 calls.`, alarm]
+              .filter(Boolean)
+              .join(' ')}
           </Text>
         )}
       </Table.Td>
@@ -107,7 +129,15 @@ function Row({ of: n, admin, change, turn }: { of: NumberStatus; admin: boolean;
       <Table.Td ta="right" className="figure" title={`${n.answered} of the last ${n.ended} calls`}>
         {share(n.answer_rate)}
       </Table.Td>
-      <Table.Td>{n.used_at === null ? <Text size="sm" c="dimmed">never</Text> : <When at={n.used_at} zone={viewerZone} precise />}</Table.Td>
+      <Table.Td>
+        {n.used_at === null ? (
+          <Text size="sm" c="dimmed">
+            never
+          </Text>
+        ) : (
+          <When at={n.used_at} zone={viewerZone} precise />
+        )}
+      </Table.Td>
       {admin && (
         <Table.Td ta="right">
           <RowMenu
@@ -129,12 +159,32 @@ function Row({ of: n, admin, change, turn }: { of: NumberStatus; admin: boolean;
 const turns: Record<State, { title: string; lines: string[]; confirm: string; done: string }> = {
   active: {
     title: 'Dial from',
-    lines: ['Calls are placed from it again, within its caps.', 'Has the carrier been asked why it was refused? If nothing changed there, it will be quarantined again.'],
+    lines: [
+      'Calls are placed from it again, within its caps.',
+      'Has the carrier been asked why it was refused? If nothing changed there, it will be quarantined again.',
+    ],
     confirm: 'Use it again',
     done: 'In use again',
   },
-  quarantined: { title: 'Quarantine', lines: ['No more calls are placed from it; calls that live go on.', 'Campaigns whose pool has no other number hold their dials, and say why.'], confirm: 'Quarantine', done: 'Quarantined' },
-  retired: { title: 'Retire', lines: ['No more calls are placed from it; calls that live go on.', 'It stays in reports, and can be used again.', 'Campaigns whose pool has no other number hold their dials, and say why.'], confirm: 'Retire', done: 'Retired' },
+  quarantined: {
+    title: 'Quarantine',
+    lines: [
+      'No more calls are placed from it; calls that live go on.',
+      'Campaigns whose pool has no other number hold their dials, and say why.',
+    ],
+    confirm: 'Quarantine',
+    done: 'Quarantined',
+  },
+  retired: {
+    title: 'Retire',
+    lines: [
+      'No more calls are placed from it; calls that live go on.',
+      'It stays in reports, and can be used again.',
+      'Campaigns whose pool has no other number hold their dials, and say why.',
+    ],
+    confirm: 'Retire',
+    done: 'Retired',
+  },
 };
 
 function Turn({ of: n, to, close }: { of: NumberStatus; to: State; close: () => void }) {

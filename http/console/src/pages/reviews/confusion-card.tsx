@@ -22,25 +22,51 @@ export function ConfusionCard({ campaign, trunk, region, choose }: Props) {
   const query = useConfusion(campaign);
   return (
     <Card title="How often it was right">
-      {query.isError && <Failure title="The confusion matrix cannot be shown" problem={query.error} retry={() => void query.refetch()} />}
+      {query.isError && (
+        <Failure
+          title="The confusion matrix cannot be shown"
+          problem={query.error}
+          retry={() => void query.refetch()}
+        />
+      )}
       {query.data?.sums.length === 0 && (
         <Text p="md" size="sm" c="dimmed">
-          Nothing is labelled yet. With the first label the matrix begins: what people heard against what the dialler took it for, per trunk and country.
+          Nothing is labelled yet. With the first label the matrix begins: what people heard against what the dialler
+          took it for, per trunk and country.
         </Text>
       )}
       {query.data && query.data.sums.length > 0 && (
         <Stack gap={0}>
           <Sums sums={query.data.sums} chosen={{ trunk, region }} choose={choose} />
-          <Matrix cells={query.data.cells.filter((c) => (trunk === undefined || c.trunk === trunk) && (region === undefined || c.country === region))} />
+          <Matrix
+            cells={query.data.cells.filter(
+              (c) => (trunk === undefined || c.trunk === trunk) && (region === undefined || c.country === region),
+            )}
+          />
         </Stack>
       )}
     </Card>
   );
 }
 
-function Sums({ sums, chosen, choose }: { sums: Confusion['sums']; chosen: { trunk: string | undefined; region: string | undefined }; choose: Props['choose'] }) {
+function Sums({
+  sums,
+  chosen,
+  choose,
+}: {
+  sums: Confusion['sums'];
+  chosen: { trunk: string | undefined; region: string | undefined };
+  choose: Props['choose'];
+}) {
   return (
-    <Table.ScrollContainer type="native" pos="relative" minWidth={640} tabIndex={0} role="region" aria-label="By trunk and country">
+    <Table.ScrollContainer
+      type="native"
+      pos="relative"
+      minWidth={640}
+      tabIndex={0}
+      role="region"
+      aria-label="By trunk and country"
+    >
       <Table horizontalSpacing="md" fz="sm" aria-label="By trunk and country">
         <Table.Thead>
           <Table.Tr>
@@ -74,7 +100,13 @@ function Sums({ sums, chosen, choose }: { sums: Confusion['sums']; chosen: { tru
                 </Table.Td>
                 <Table.Td ta="right">
                   {s.country !== '' && (
-                    <Button size="xs" variant="subtle" aria-pressed={shown} onClick={() => (shown ? choose(null, null) : choose(s.trunk, s.country))} aria-label={`${shown ? 'All' : 'Only'}: ${s.trunk}, ${country(s.country)}`}>
+                    <Button
+                      size="xs"
+                      variant="subtle"
+                      aria-pressed={shown}
+                      onClick={() => (shown ? choose(null, null) : choose(s.trunk, s.country))}
+                      aria-label={`${shown ? 'All' : 'Only'}: ${s.trunk}, ${country(s.country)}`}
+                    >
                       {shown ? 'Show all' : 'Only these'}
                     </Button>
                   )}
@@ -97,10 +129,18 @@ function Matrix({ cells }: { cells: Confusion['cells'] }) {
   const m = confusionOf(cells);
   if (m.rows.length === 0) return null;
   return (
-    <Table.ScrollContainer type="native" pos="relative" minWidth={240 + 110 * m.verdicts.length} tabIndex={0} role="region" aria-label="Confusion matrix">
+    <Table.ScrollContainer
+      type="native"
+      pos="relative"
+      minWidth={240 + 110 * m.verdicts.length}
+      tabIndex={0}
+      role="region"
+      aria-label="Confusion matrix"
+    >
       <Table horizontalSpacing="md" fz="sm" className={css.matrix} aria-label="Confusion matrix" captionSide="bottom">
         <Table.Caption>
-          {plural(m.total, 'labelled call')}: a row is what people heard, a column what the dialler took it for. What lies on the diagonal is right.
+          {plural(m.total, 'labelled call')}: a row is what people heard, a column what the dialler took it for. What
+          lies on the diagonal is right.
         </Table.Caption>
         <Table.Thead>
           <Table.Tr>
@@ -120,7 +160,15 @@ function Matrix({ cells }: { cells: Confusion['cells'] }) {
               {row.counts.map((n, i) => {
                 const right = m.verdicts[i] === row.label;
                 return (
-                  <Table.Td key={m.verdicts[i]} ta="right" className="figure" data-tone={right ? 'green' : undefined} data-right={right || undefined} data-empty={n === 0 || undefined} data-verdict={m.verdicts[i]}>
+                  <Table.Td
+                    key={m.verdicts[i]}
+                    ta="right"
+                    className="figure"
+                    data-tone={right ? 'green' : undefined}
+                    data-right={right || undefined}
+                    data-empty={n === 0 || undefined}
+                    data-verdict={m.verdicts[i]}
+                  >
                     {count(n)}
                   </Table.Td>
                 );

@@ -29,7 +29,19 @@ interface Props {
  * Listen plays a call and takes the word of who hears it. Its keys work while the focus is within it, and nowhere else
  * (WCAG 2.1.4).
  */
-export function Listen({ review: r, place, autoPlay, busy, problem, last, say, takeBack, previous, next, region }: Props) {
+export function Listen({
+  review: r,
+  place,
+  autoPlay,
+  busy,
+  problem,
+  last,
+  say,
+  takeBack,
+  previous,
+  next,
+  region,
+}: Props) {
   const player = useRef<HTMLAudioElement>(null);
   const onKeyDown = (e: KeyboardEvent) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.repeat) return;
@@ -57,15 +69,32 @@ export function Listen({ review: r, place, autoPlay, busy, problem, last, say, t
       }
     >
       {/* The group takes keys for the buttons that are in it. */}
-      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions, jsx-a11y/no-noninteractive-tabindex */}
-      <div ref={region} role="group" aria-label="Hear the call and say who answered" tabIndex={0} onKeyDown={onKeyDown} className={css.listen} data-listen={r.attempt_id}>
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
+      <div
+        ref={region}
+        role="group"
+        aria-label="Hear the call and say who answered"
+        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        className={css.listen}
+        data-listen={r.attempt_id}
+      >
         <Stack p="md" gap="sm">
           {r.audio_url === undefined ? (
             <Text size="sm" c="dimmed">
               The recording is kept no longer.
             </Text>
           ) : (
-            <Player key={r.attempt_id} address={r.audio_url} label="Call" shape="Waveform of the callee" atOnce autoPlay={autoPlay} player={player} />
+            <Player
+              key={r.attempt_id}
+              address={r.audio_url}
+              label="Call"
+              shape="Waveform of the callee"
+              atOnce
+              autoPlay={autoPlay}
+              player={player}
+            />
           )}
           <Text component="div" size="sm">
             The dialler took it for: <ToneWord {...verdictOf(r.verdict)} />
@@ -95,7 +124,13 @@ export function Listen({ review: r, place, autoPlay, busy, problem, last, say, t
               </Button>
             )}
             {last !== undefined && last.attempt !== r.attempt_id && (
-              <Button size="xs" variant="subtle" disabled={busy} rightSection={<Kbd size="xs">Z</Kbd>} onClick={takeBack}>
+              <Button
+                size="xs"
+                variant="subtle"
+                disabled={busy}
+                rightSection={<Kbd size="xs">Z</Kbd>}
+                onClick={takeBack}
+              >
                 Take back “{verdictOf(last.label).label}”
               </Button>
             )}
@@ -105,10 +140,22 @@ export function Listen({ review: r, place, autoPlay, busy, problem, last, say, t
               <Kbd size="xs">P</Kbd> plays and pauses
             </Text>
             <Group gap="xs">
-              <Button size="xs" variant="default" disabled={previous === undefined} onClick={() => previous?.()} rightSection={<Kbd size="xs">K</Kbd>}>
+              <Button
+                size="xs"
+                variant="default"
+                disabled={previous === undefined}
+                onClick={() => previous?.()}
+                rightSection={<Kbd size="xs">K</Kbd>}
+              >
                 Previous call
               </Button>
-              <Button size="xs" variant="default" disabled={next === undefined} onClick={() => next?.()} rightSection={<Kbd size="xs">J</Kbd>}>
+              <Button
+                size="xs"
+                variant="default"
+                disabled={next === undefined}
+                onClick={() => next?.()}
+                rightSection={<Kbd size="xs">J</Kbd>}
+              >
                 Next call
               </Button>
             </Group>

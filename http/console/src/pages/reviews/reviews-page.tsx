@@ -58,10 +58,19 @@ export default function ReviewsPage() {
   return (
     <ListingPage
       title="AMD review"
-      intro="A sample of what the dialler took its callees for. Hear the calls and say who answered: that shows how often it is right, and gives recordings to measure and train on."
+      intro={
+        'A sample of what the dialler took its callees for. Hear the calls and say who answered: ' +
+        'that shows how often it is right, and gives recordings to measure and train on.'
+      }
       action={
         admin ? (
-          <Button component="a" href={exportOf(filter)} download variant="default" leftSection={<DownloadIcon size={16} />}>
+          <Button
+            component="a"
+            href={exportOf(filter)}
+            download
+            variant="default"
+            leftSection={<DownloadIcon size={16} />}
+          >
             Export labelled calls
           </Button>
         ) : undefined
@@ -81,7 +90,10 @@ export default function ReviewsPage() {
           />
           <Select
             label="Verdict"
-            data={[{ value: '', label: 'All verdicts' }, ...verdicts.map((v) => ({ value: v.verdict, label: v.label }))]}
+            data={[
+              { value: '', label: 'All verdicts' },
+              ...verdicts.map((v) => ({ value: v.verdict, label: v.label })),
+            ]}
             value={filter.verdict ?? ''}
             onChange={(v) => narrow({ verdict: v })}
             allowDeselect={false}
@@ -100,8 +112,15 @@ export default function ReviewsPage() {
             w={{ base: '100%', xs: 180 }}
           />
           {(filter.trunk !== undefined || filter.country !== undefined) && (
-            <Pill size="md" withRemoveButton onRemove={() => narrow({ trunk: null, country: null })} removeButtonProps={{ 'aria-label': 'All trunks and countries', 'aria-hidden': false, tabIndex: 0 }}>
-              {[filter.trunk, filter.country === undefined ? undefined : country(filter.country)].filter(Boolean).join(', ')}
+            <Pill
+              size="md"
+              withRemoveButton
+              onRemove={() => narrow({ trunk: null, country: null })}
+              removeButtonProps={{ 'aria-label': 'All trunks and countries', 'aria-hidden': false, tabIndex: 0 }}
+            >
+              {[filter.trunk, filter.country === undefined ? undefined : country(filter.country)]
+                .filter(Boolean)
+                .join(', ')}
             </Pill>
           )}
         </Group>
@@ -114,12 +133,23 @@ export default function ReviewsPage() {
             <Empty title={narrowed ? 'No call fits' : 'No call to hear yet'}>
               {narrowed
                 ? 'Other filters may find some.'
-                : 'Set “AMD review share” in the dialler configuration of a campaign that records its calls: so many of its verdicts are listed here.'}
+                : 'Set “AMD review share” in the dialler configuration of a campaign that records its calls: ' +
+                  'so many of its verdicts are listed here.'}
             </Empty>
           ) : (
-            <Reviewing list={list.reviews} nameOf={nameOf} admin={admin} foot={<Pager page={page} size={reviewsPageSize} total={list.total} go={setPage} />} />
+            <Reviewing
+              list={list.reviews}
+              nameOf={nameOf}
+              admin={admin}
+              foot={<Pager page={page} size={reviewsPageSize} total={list.total} go={setPage} />}
+            />
           )}
-          <ConfusionCard campaign={filter.campaign_id} trunk={filter.trunk} region={filter.country} choose={(trunk, region) => narrow({ trunk, country: region })} />
+          <ConfusionCard
+            campaign={filter.campaign_id}
+            trunk={filter.trunk}
+            region={filter.country}
+            choose={(trunk, region) => narrow({ trunk, country: region })}
+          />
         </Stack>
       )}
     </ListingPage>
@@ -139,7 +169,10 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
   const [last, setLast] = useState<{ attempt: string; label: Label }>();
   const label = useLabel();
   const region = useRef<HTMLDivElement>(null);
-  const i = Math.max(0, list.findIndex((r) => r.attempt_id === chosen?.attempt));
+  const i = Math.max(
+    0,
+    list.findIndex((r) => r.attempt_id === chosen?.attempt),
+  );
   const current = list[i];
   const choose = (r: Review | undefined) => {
     if (r === undefined) return;
@@ -161,7 +194,15 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
   };
   const takeBack = () => {
     if (last === undefined) return;
-    label.mutate({ attempt: last.attempt, label: 'none' }, { onSuccess: () => { setLast(undefined); setChosen({ attempt: last.attempt, moved: true }); } });
+    label.mutate(
+      { attempt: last.attempt, label: 'none' },
+      {
+        onSuccess: () => {
+          setLast(undefined);
+          setChosen({ attempt: last.attempt, moved: true });
+        },
+      },
+    );
   };
   return (
     <Grid gap="md" align="flex-start">
@@ -206,9 +247,21 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
           foot={foot}
         >
           {list.map((r) => (
-            <Table.Tr key={r.attempt_id} data-review={r.attempt_id} data-label={r.label} aria-current={admin && r === current ? true : undefined} bg={admin && r === current ? 'var(--mantine-color-default-hover)' : undefined}>
+            <Table.Tr
+              key={r.attempt_id}
+              data-review={r.attempt_id}
+              data-label={r.label}
+              aria-current={admin && r === current ? true : undefined}
+              bg={admin && r === current ? 'var(--mantine-color-default-hover)' : undefined}
+            >
               <Table.Td>
-                <Text component={Link} href={`/campaigns/${encodeURIComponent(r.campaign_id)}`} size="sm" c="inherit" display="block">
+                <Text
+                  component={Link}
+                  href={`/campaigns/${encodeURIComponent(r.campaign_id)}`}
+                  size="sm"
+                  c="inherit"
+                  display="block"
+                >
                   {nameOf(r.campaign_id)}
                 </Text>
                 <Text component="div" size="xs" c="dimmed">
@@ -218,7 +271,9 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
               <Table.Td>
                 <ToneWord {...verdictOf(r.verdict)} />
                 <Text size="xs" c="dimmed" className="figure">
-                  {r.took_ms > 0 ? `${share(r.confidence)} sure, ${seconds(r.took_ms / 1000).replaceAll(' ', '\u00a0')}` : 'nothing was decided'}
+                  {r.took_ms > 0
+                    ? `${share(r.confidence)} sure, ${seconds(r.took_ms / 1000).replaceAll(' ', '\u00a0')}`
+                    : 'nothing was decided'}
                   {r.revised_from !== undefined && `, first ${verdictOf(r.revised_from).label.toLowerCase()}`}
                 </Text>
               </Table.Td>
@@ -238,7 +293,12 @@ function Reviewing({ list, nameOf, admin, foot }: ReviewingProps) {
               </Table.Td>
               {admin && (
                 <Table.Td ta="right">
-                  <Button size="xs" variant="subtle" onClick={() => choose(r)} aria-label={`Listen to call ${r.attempt_id.slice(-8)}`}>
+                  <Button
+                    size="xs"
+                    variant="subtle"
+                    onClick={() => choose(r)}
+                    aria-label={`Listen to call ${r.attempt_id.slice(-8)}`}
+                  >
                     Listen
                   </Button>
                 </Table.Td>

@@ -36,7 +36,13 @@ export function BasicsFields({ form }: { form: Form }) {
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <Select
           label="Bot"
-          description={form.locked('bot_id') ? 'Locked since the campaign ran for the first time' : bot ? `${plural(bot.seats, 'seat')}: so many conversations at once, of all campaigns` : undefined}
+          description={
+            form.locked('bot_id')
+              ? 'Locked since the campaign ran for the first time'
+              : bot
+                ? `${plural(bot.seats, 'seat')}: so many conversations at once, of all campaigns`
+                : undefined
+          }
           inputWrapperOrder={['label', 'input', 'description', 'error']}
           placeholder={bots.data?.length === 0 ? 'No bot is configured' : 'Choose a bot'}
           data={(bots.data ?? []).map((b) => ({ value: b.id, label: b.active ? b.name : `${b.name} (inactive)` }))}
@@ -74,7 +80,9 @@ export function PoolFields({ form }: { form: Form }) {
     <Stack>
       <MultiSelect
         {...about('number_pool')}
-        placeholder={pool.length > 0 ? '' : numbers.data?.length === 0 ? 'No number is configured' : 'Choose outbound numbers'}
+        placeholder={
+          pool.length > 0 ? '' : numbers.data?.length === 0 ? 'No number is configured' : 'Choose outbound numbers'
+        }
         data={[...new Set([...(numbers.data ?? []).map((n) => n.number), ...pool])]}
         value={pool}
         onChange={(list) => form.set({ number_pool: list })}
@@ -84,7 +92,12 @@ export function PoolFields({ form }: { form: Form }) {
         error={form.error('number_pool')}
       />
       <Group gap="xs">
-        <Button size="xs" variant="default" disabled={usable.length === 0} onClick={() => form.set({ number_pool: [...new Set([...pool, ...usable])].slice(0, 1000) })}>
+        <Button
+          size="xs"
+          variant="default"
+          disabled={usable.length === 0}
+          onClick={() => form.set({ number_pool: [...new Set([...pool, ...usable])].slice(0, 1000) })}
+        >
           Add all {count(usable.length)} usable
         </Button>
         <Button size="xs" variant="default" disabled={pool.length === 0} onClick={() => form.set({ number_pool: [] })}>
@@ -95,7 +108,13 @@ export function PoolFields({ form }: { form: Form }) {
         </Text>
       </Group>
       {chosen.length > 0 && (
-        <Table.ScrollContainer type="native" minWidth={480} tabIndex={0} role="region" aria-label="How the numbers stand">
+        <Table.ScrollContainer
+          type="native"
+          minWidth={480}
+          tabIndex={0}
+          role="region"
+          aria-label="How the numbers stand"
+        >
           <Table fz="sm" aria-label="Chosen numbers">
             <Table.Thead>
               <Table.Tr>

@@ -36,11 +36,44 @@ function WindowFields({ form }: { form: Form }) {
     <Fieldset legend="Time window">
       <Stack gap="sm">
         <SimpleGrid cols={{ base: 1, sm: 3 }}>
-          <TextInput label="From" type="time" required withAsterisk={false} value={w.start} onChange={(e) => form.setWindow({ start: e.currentTarget.value })} error={form.error('window.start')} />
-          <TextInput label="Until" type="time" required withAsterisk={false} value={w.end} onChange={(e) => form.setWindow({ end: e.currentTarget.value })} error={form.error('window.end')} description={crosses} inputWrapperOrder={['label', 'input', 'description', 'error']} />
-          <Select label="Time zone" data={zonesWith(w.zone)} value={w.zone} onChange={(zone) => zone && form.setWindow({ zone })} searchable allowDeselect={false} limit={100} error={form.error('window.zone')} />
+          <TextInput
+            label="From"
+            type="time"
+            required
+            withAsterisk={false}
+            value={w.start}
+            onChange={(e) => form.setWindow({ start: e.currentTarget.value })}
+            error={form.error('window.start')}
+          />
+          <TextInput
+            label="Until"
+            type="time"
+            required
+            withAsterisk={false}
+            value={w.end}
+            onChange={(e) => form.setWindow({ end: e.currentTarget.value })}
+            error={form.error('window.end')}
+            description={crosses}
+            inputWrapperOrder={['label', 'input', 'description', 'error']}
+          />
+          <Select
+            label="Time zone"
+            data={zonesWith(w.zone)}
+            value={w.zone}
+            onChange={(zone) => zone && form.setWindow({ zone })}
+            searchable
+            allowDeselect={false}
+            limit={100}
+            error={form.error('window.zone')}
+          />
         </SimpleGrid>
-        <Chip.Group multiple value={w.days ?? week} onChange={(days) => form.setWindow({ days: week.filter((day) => days.includes(day)) as NonNullable<Window['days']> })}>
+        <Chip.Group
+          multiple
+          value={w.days ?? week}
+          onChange={(days) =>
+            form.setWindow({ days: week.filter((day) => days.includes(day)) as NonNullable<Window['days']> })
+          }
+        >
           <Group gap={6} role="group" aria-label="Working days">
             {week.map((day) => (
               <Chip key={day} value={day} size="xs">
@@ -50,11 +83,22 @@ function WindowFields({ form }: { form: Form }) {
           </Group>
         </Chip.Group>
         <Mistake text={form.error('window.days', 'window')} />
-        <TagsField label="Holidays" description="Days without calls, such as 2030-12-24" placeholder="2030-12-24" value={w.holidays ?? []} change={(list) => form.setWindow({ holidays: list })} error={form.error('window.holidays')} />
+        <TagsField
+          label="Holidays"
+          description="Days without calls, such as 2030-12-24"
+          placeholder="2030-12-24"
+          value={w.holidays ?? []}
+          change={(list) => form.setWindow({ holidays: list })}
+          error={form.error('window.holidays')}
+        />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           <Choice
             label="Calling window"
-            about={d.single_day ? 'When the window ends the campaign completes; who still waits is counted as Window Closed.' : 'Outside of the window the campaign waits for the next working day.'}
+            about={
+              d.single_day
+                ? 'When the window ends the campaign completes; who still waits is counted as Window Closed.'
+                : 'Outside of the window the campaign waits for the next working day.'
+            }
             value={d.single_day ? 'single' : 'multi'}
             data={[
               { value: 'multi', label: 'Multi-day' },
@@ -65,7 +109,11 @@ function WindowFields({ form }: { form: Form }) {
           />
           <Choice
             label="Whose clock"
-            about={w.contact_zone ? 'Every contact by the clock where the number is at home.' : 'The clock of the time zone above.'}
+            about={
+              w.contact_zone
+                ? 'Every contact by the clock where the number is at home.'
+                : 'The clock of the time zone above.'
+            }
             value={w.contact_zone ? 'contact' : 'campaign'}
             data={[
               { value: 'campaign', label: 'This zone' },
@@ -102,15 +150,36 @@ function RetryFields({ form }: { form: Form }) {
           clearable
           clearButtonProps={{ 'aria-label': 'Clear Retry on system' }}
         />
-        <TagsField {...about('retry_on_custom')} placeholder="call later" value={d.retry_on_custom ?? []} change={(list) => form.set({ retry_on_custom: list })} error={form.error('retry_on_custom')} />
+        <TagsField
+          {...about('retry_on_custom')}
+          placeholder="call later"
+          value={d.retry_on_custom ?? []}
+          change={(list) => form.set({ retry_on_custom: list })}
+          error={form.error('retry_on_custom')}
+        />
         <SettingFields form={form} names={['stop_redials_after_s', 'redial_only_under_s']} />
-        <OtherFields form={form} group="retries" placed={['max_attempts', 'retry_delay_s', 'retry_on_system', 'retry_on_custom', 'stop_redials_after_s', 'redial_only_under_s']} />
+        <OtherFields
+          form={form}
+          group="retries"
+          placed={[
+            'max_attempts',
+            'retry_delay_s',
+            'retry_on_system',
+            'retry_on_custom',
+            'stop_redials_after_s',
+            'redial_only_under_s',
+          ]}
+        />
       </Stack>
     </Fieldset>
   );
 }
 
-const care = [['abandon_cap_pct', 'pacing_mode', 'amd'], ['amd_sensitivity', 'amd_listen_ms', 'amd_revise_s'], ['callback_detection', 'sticky_exclusion']] as const;
+const care = [
+  ['abandon_cap_pct', 'pacing_mode', 'amd'],
+  ['amd_sensitivity', 'amd_listen_ms', 'amd_revise_s'],
+  ['callback_detection', 'sticky_exclusion'],
+] as const;
 
 function CareFields({ form }: { form: Form }) {
   return (

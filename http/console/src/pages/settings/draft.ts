@@ -16,7 +16,14 @@ export const blank: Draft = {
   name: '',
   bot_id: '',
   concurrency: 5,
-  window: { zone: viewerZone, start: '09:00', end: '18:00', days: week.slice(0, 5) as NonNullable<Window['days']>, holidays: [], contact_zone: false },
+  window: {
+    zone: viewerZone,
+    start: '09:00',
+    end: '18:00',
+    days: week.slice(0, 5) as NonNullable<Window['days']>,
+    holidays: [],
+    contact_zone: false,
+  },
   number_pool: [],
 };
 
@@ -40,7 +47,10 @@ export interface Form {
 const none: ReadonlySet<string> = new Set();
 
 /** useForm holds settings while they are edited; `keep` hears of every change. */
-export function useForm(initial: Draft, { locked = none, keep }: { locked?: ReadonlySet<string>; keep?: (d: Draft) => void } = {}): Form {
+export function useForm(
+  initial: Draft,
+  { locked = none, keep }: { locked?: ReadonlySet<string>; keep?: (d: Draft) => void } = {},
+): Form {
   const [draft, setDraft] = useState(initial);
   const [touched, setTouched] = useState<ReadonlySet<string>>(none);
   const [said, setSaid] = useState<Readonly<Record<string, string>>>({});
@@ -49,14 +59,23 @@ export function useForm(initial: Draft, { locked = none, keep }: { locked?: Read
     setDraft(next);
     keep?.(next);
     setTouched((old) => new Set([...old, ...fields]));
-    setSaid((old) => Object.fromEntries(Object.entries(old).filter(([f]) => !fields.some((g) => f === g || f.startsWith(`${g}[`)))));
+    setSaid((old) =>
+      Object.fromEntries(Object.entries(old).filter(([f]) => !fields.some((g) => f === g || f.startsWith(`${g}[`)))),
+    );
   };
   const wrong = mistakes(draft);
-  const refused = useCallback((p: Problem) => setSaid(Object.fromEntries(p.errors.map((e) => [e.field, e.message]))), []);
+  const refused = useCallback(
+    (p: Problem) => setSaid(Object.fromEntries(p.errors.map((e) => [e.field, e.message]))),
+    [],
+  );
   return {
     draft,
     set: (c) => change({ ...draft, ...c }, Object.keys(c)),
-    setWindow: (c) => change({ ...draft, window: { ...draft.window, ...c } }, Object.keys(c).map((k) => `window.${k}`)),
+    setWindow: (c) =>
+      change(
+        { ...draft, window: { ...draft.window, ...c } },
+        Object.keys(c).map((k) => `window.${k}`),
+      ),
     replace: (d) => {
       setDraft(d);
       keep?.(d);

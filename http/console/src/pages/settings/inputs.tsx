@@ -33,13 +33,24 @@ export function SettingField({ form, name }: { form: Form; name: string }) {
   if (f === undefined || f.unasked || !counts(f, { ...form.draft })) return null;
   switch (f.kind) {
     case 'number':
-      return f.first === undefined ? <NumberField form={form} f={f} /> : <RuleField form={form} f={f} first={f.first} />;
+      return f.first === undefined ? (
+        <NumberField form={form} f={f} />
+      ) : (
+        <RuleField form={form} f={f} first={f.first} />
+      );
     case 'switch':
       return <SwitchField form={form} f={f} />;
     case 'choice':
       return f.optional ? <OptionalChoice form={form} f={f} /> : <ChoiceField form={form} f={f} />;
     case 'list':
-      return <TagsField {...about(name)} value={(valueIn(form, f) as string[] | undefined) ?? []} change={(list) => form.set({ [name]: list })} error={form.error(name)} />;
+      return (
+        <TagsField
+          {...about(name)}
+          value={(valueIn(form, f) as string[] | undefined) ?? []}
+          change={(list) => form.set({ [name]: list })}
+          error={form.error(name)}
+        />
+      );
     case 'text':
     case 'address':
       return <TextField form={form} f={f} />;
@@ -64,7 +75,15 @@ export function SettingFields({ form, names, cols = 2 }: { form: Form; names: re
 const blankRow: Setting = { name: '', group: 'more', label: '', kind: 'text' };
 
 /** OtherFields are the settings of a section that have no place of their own in it. */
-export function OtherFields({ form, group, placed }: { form: Form; group: Setting['group']; placed: readonly string[] }) {
+export function OtherFields({
+  form,
+  group,
+  placed,
+}: {
+  form: Form;
+  group: Setting['group'];
+  placed: readonly string[];
+}) {
   const names = table.filter((f) => f.group === group && !f.unasked && !placed.includes(f.name)).map((f) => f.name);
   return names.length === 0 ? null : <SettingFields form={form} names={names} />;
 }
@@ -101,7 +120,15 @@ function NumberField({ form, f }: Field) {
 
 /** SwitchField edits a setting that is on or off. */
 function SwitchField({ form, f }: Field) {
-  return <Switch {...about(f.name)} checked={valueIn(form, f) === true} onChange={(e) => form.set({ [f.name]: e.currentTarget.checked })} error={form.error(f.name)} disabled={form.locked(f.name)} />;
+  return (
+    <Switch
+      {...about(f.name)}
+      checked={valueIn(form, f) === true}
+      onChange={(e) => form.set({ [f.name]: e.currentTarget.checked })}
+      error={form.error(f.name)}
+      disabled={form.locked(f.name)}
+    />
+  );
 }
 
 /** RuleField is a number of seconds behind a switch: 0 means that the rule is off. */
@@ -110,7 +137,13 @@ function RuleField({ form, f, first }: Field & { first: number }) {
   const on = v !== 0;
   return (
     <div>
-      <Switch {...about(f.name)} checked={on} onChange={(e) => form.set({ [f.name]: e.currentTarget.checked ? first : 0 })} mb={on ? 'xs' : 0} disabled={form.locked(f.name)} />
+      <Switch
+        {...about(f.name)}
+        checked={on}
+        onChange={(e) => form.set({ [f.name]: e.currentTarget.checked ? first : 0 })}
+        mb={on ? 'xs' : 0}
+        disabled={form.locked(f.name)}
+      />
       {on && (
         <NumberInput
           aria-label={`${about(f.name).label}: seconds`}
@@ -147,7 +180,16 @@ function TextField({ form, f }: Field) {
 function ChoiceField({ form, f }: Field) {
   const choices = f.choices ?? [];
   const v = (valueIn(form, f) as string | undefined) ?? choices[0]?.value ?? '';
-  return <Choice label={spoken(f.label)} about={f.help ?? choices.find((c) => c.value === v)?.about ?? ''} value={v} data={choices.map((c) => ({ value: c.value, label: c.label }))} change={(x) => form.set({ [f.name]: x })} error={form.error(f.name)} />;
+  return (
+    <Choice
+      label={spoken(f.label)}
+      about={f.help ?? choices.find((c) => c.value === v)?.about ?? ''}
+      value={v}
+      data={choices.map((c) => ({ value: c.value, label: c.label }))}
+      change={(x) => form.set({ [f.name]: x })}
+      error={form.error(f.name)}
+    />
+  );
 }
 
 /** OptionalChoice chooses one of a few values, or none. */
@@ -166,7 +208,21 @@ function OptionalChoice({ form, f }: Field) {
 }
 
 /** Choice is one of a few values, all in sight. */
-export function Choice<T extends string>({ label, about, value, data, change, error }: { label: string; about: string; value: T; data: { value: T; label: string }[]; change: (v: T) => void; error?: string | undefined }) {
+export function Choice<T extends string>({
+  label,
+  about,
+  value,
+  data,
+  change,
+  error,
+}: {
+  label: string;
+  about: string;
+  value: T;
+  data: { value: T; label: string }[];
+  change: (v: T) => void;
+  error?: string | undefined;
+}) {
   return (
     <div>
       <Text component="div" size="sm" fw={500} mb={4} aria-hidden>
@@ -191,6 +247,24 @@ export function Mistake({ text }: { text: ReactNode }) {
 }
 
 /** TagsField edits a list of words. */
-export function TagsField({ value, change, error, placeholder, ...rest }: Common & { value: string[]; change: (list: string[]) => void; error?: string | undefined; placeholder?: string }) {
-  return <TagsInput {...rest} inputWrapperOrder={order} value={value} onChange={change} error={error} {...(placeholder === undefined || value.length > 0 ? {} : { placeholder })} splitChars={[',', ';']} clearable clearButtonProps={{ 'aria-label': `Clear ${rest.label}` }} />;
+export function TagsField({
+  value,
+  change,
+  error,
+  placeholder,
+  ...rest
+}: Common & { value: string[]; change: (list: string[]) => void; error?: string | undefined; placeholder?: string }) {
+  return (
+    <TagsInput
+      {...rest}
+      inputWrapperOrder={order}
+      value={value}
+      onChange={change}
+      error={error}
+      {...(placeholder === undefined || value.length > 0 ? {} : { placeholder })}
+      splitChars={[',', ';']}
+      clearable
+      clearButtonProps={{ 'aria-label': `Clear ${rest.label}` }}
+    />
+  );
 }

@@ -1,4 +1,23 @@
-import { Alert, Anchor, Button, Center, Fieldset, Grid, Group, Loader, NumberInput, Paper, SegmentedControl, SimpleGrid, Stack, Table, Text, TextInput, Title, Tooltip } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Button,
+  Center,
+  Fieldset,
+  Grid,
+  Group,
+  Loader,
+  NumberInput,
+  Paper,
+  SegmentedControl,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+  Tooltip,
+} from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
@@ -17,7 +36,18 @@ import { Plot } from '../../components/plot';
 import { When } from '../../components/when';
 import { count, percent, plural, seconds } from '../../words/figures';
 import type { Asked, Side, Simulation, Values } from '../../words/simulation';
-import { apart, askedFields, between, change, ended, people as peopleWords, rows, trusted, valueOf, whatIf } from '../../words/simulation';
+import {
+  apart,
+  askedFields,
+  between,
+  change,
+  ended,
+  people as peopleWords,
+  rows,
+  trusted,
+  valueOf,
+  whatIf,
+} from '../../words/simulation';
 import { nameOf, rowOf, spoken, suffixOf } from '../../words/settings';
 import { NotFoundPage } from '../not-found-page';
 import css from './simulation.module.css';
@@ -27,20 +57,32 @@ export default function SimulationPage({ params }: { params: Record<string, stri
   const id = decodeURIComponent(params['id'] ?? '');
   const { data: campaign, error, link, refetch } = useCampaign(id);
   if (link === 'gone' || error?.status === 404) return <NotFoundPage what="campaign" />;
-  const waiting = error ? <Failure title="The campaign cannot be shown" problem={error} retry={() => void refetch()} /> : <Wait />;
+  const waiting = error ? (
+    <Failure title="The campaign cannot be shown" problem={error} retry={() => void refetch()} />
+  ) : (
+    <Wait />
+  );
   return (
     <PageBody title={campaign === undefined ? 'What if?' : `What if? ${campaign.settings.name}`}>
       <Stack gap="md">
         {campaign !== undefined && (
           <div>
-            <Anchor component={Link} href={`/campaigns/${encodeURIComponent(id)}`} size="sm" c="dimmed" display="inline-flex" style={{ alignItems: 'center', gap: 4 }}>
+            <Anchor
+              component={Link}
+              href={`/campaigns/${encodeURIComponent(id)}`}
+              size="sm"
+              c="dimmed"
+              display="inline-flex"
+              style={{ alignItems: 'center', gap: 4 }}
+            >
               <LeftIcon size={14} /> {campaign.settings.name}
             </Anchor>
             <Title order={1} size="h2" mt={4}>
               What if?
             </Title>
             <Text c="dimmed" size="sm">
-              The contacts that are left are dialled on a virtual clock, by the rules and the pacing of the real engine. Nothing is called, and nothing changes.
+              The contacts that are left are dialled on a virtual clock, by the rules and the pacing of the real engine.
+              Nothing is called, and nothing changes.
             </Text>
           </div>
         )}
@@ -62,7 +104,14 @@ function Wait() {
 function useSimulation(id: string, asked: Asked) {
   return useQuery<Simulation, Problem>({
     queryKey: ['simulation', id, asked],
-    queryFn: ({ signal }) => data(api.POST('/api/v1/campaigns/{campaign_id}/simulate', { params: { path: { campaign_id: id } }, body: asked, signal })),
+    queryFn: ({ signal }) =>
+      data(
+        api.POST('/api/v1/campaigns/{campaign_id}/simulate', {
+          params: { path: { campaign_id: id } },
+          body: asked,
+          signal,
+        }),
+      ),
     staleTime: Infinity,
     gcTime: 0,
     retry: false,
@@ -72,7 +121,10 @@ function useSimulation(id: string, asked: Asked) {
 /** Simulate plays the campaign as it is first: what comes of that is what the form begins with. */
 function Simulate({ campaign: c }: { campaign: Campaign }) {
   const first = useSimulation(c.campaign_id, {});
-  if (first.error) return <Failure title="The campaign could not be simulated" problem={first.error} retry={() => void first.refetch()} />;
+  if (first.error)
+    return (
+      <Failure title="The campaign could not be simulated" problem={first.error} retry={() => void first.refetch()} />
+    );
   if (first.data === undefined) return <Wait />;
   return <Compare campaign={c} first={first.data} />;
 }
@@ -96,7 +148,10 @@ function moved(first: Simulation, p: People): NonNullable<Asked['people']> {
 function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation }) {
   const is = first.as_is.settings;
   const [values, setValues] = useState<Values>(is);
-  const [people, setPeople] = useState<People>(() => ({ answer: Math.round(first.people.answer_rate * 1000) / 10, talk: first.people.talk_s }));
+  const [people, setPeople] = useState<People>(() => ({
+    answer: Math.round(first.people.answer_rate * 1000) / 10,
+    talk: first.people.talk_s,
+  }));
   const [contacts, setContacts] = useState(first.contacts);
   const [asked, setAsked] = useState<Asked>();
   const [shown, setShown] = useState(first);
@@ -105,7 +160,13 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
     queryKey: ['simulation', c.campaign_id, asked],
     enabled: asked !== undefined,
     queryFn: async ({ signal }) => {
-      const got = await data(api.POST('/api/v1/campaigns/{campaign_id}/simulate', { params: { path: { campaign_id: c.campaign_id } }, body: asked ?? {}, signal }));
+      const got = await data(
+        api.POST('/api/v1/campaigns/{campaign_id}/simulate', {
+          params: { path: { campaign_id: c.campaign_id } },
+          body: asked ?? {},
+          signal,
+        }),
+      );
       setShown(got);
       return got;
     },
@@ -117,7 +178,8 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
   const wrong = mistakes(run.error, ...askedFields);
   const busy = run.isFetching;
   const play = () => {
-    const edited = people.answer !== Math.round(first.people.answer_rate * 1000) / 10 || people.talk !== first.people.talk_s;
+    const edited =
+      people.answer !== Math.round(first.people.answer_rate * 1000) / 10 || people.talk !== first.people.talk_s;
     const next: Asked = {
       seed: first.seed,
       as_of: first.as_of,
@@ -132,7 +194,16 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
     const f = rowOf(name);
     const per = f?.shown ?? 1;
     const suffix = f && suffixOf(f);
-    return <Figure label={spoken(nameOf(name))} {...(suffix === undefined ? {} : { suffix })} decimals={!f?.whole || per > 1} value={values[name] / per} change={(v) => set({ [name]: per > 1 ? Math.round(v * per) : v })} error={wrong.of(`what_if.${name}`)} />;
+    return (
+      <Figure
+        label={spoken(nameOf(name))}
+        {...(suffix === undefined ? {} : { suffix })}
+        decimals={!f?.whole || per > 1}
+        value={values[name] / per}
+        change={(v) => set({ [name]: per > 1 ? Math.round(v * per) : v })}
+        error={wrong.of(`what_if.${name}`)}
+      />
+    );
   };
   return (
     <Grid gap="md">
@@ -149,7 +220,12 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
           <Stack gap="sm">
             <Fieldset legend="Capacity" variant="unstyled">
               <SimpleGrid cols={2}>
-                <Figure label="Seats of the bot" value={values.seats} change={(seats) => set({ seats })} error={wrong.of('what_if.seats')} />
+                <Figure
+                  label="Seats of the bot"
+                  value={values.seats}
+                  change={(seats) => set({ seats })}
+                  error={wrong.of('what_if.seats')}
+                />
                 {setting('concurrency')}
               </SimpleGrid>
             </Fieldset>
@@ -173,18 +249,50 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
               <SimpleGrid cols={2}>
                 {setting('max_attempts')}
                 {setting('retry_delay_s')}
-                <TextInput label="From" type="time" required withAsterisk={false} value={values.window.start} onChange={(e) => set({ window: { ...values.window, start: e.currentTarget.value } })} error={wrong.of('what_if.window')} />
-                <TextInput label="Until" type="time" required withAsterisk={false} value={values.window.end} onChange={(e) => set({ window: { ...values.window, end: e.currentTarget.value } })} />
+                <TextInput
+                  label="From"
+                  type="time"
+                  required
+                  withAsterisk={false}
+                  value={values.window.start}
+                  onChange={(e) => set({ window: { ...values.window, start: e.currentTarget.value } })}
+                  error={wrong.of('what_if.window')}
+                />
+                <TextInput
+                  label="Until"
+                  type="time"
+                  required
+                  withAsterisk={false}
+                  value={values.window.end}
+                  onChange={(e) => set({ window: { ...values.window, end: e.currentTarget.value } })}
+                />
               </SimpleGrid>
             </Fieldset>
             <Fieldset legend="People and list" variant="unstyled">
               <SimpleGrid cols={2}>
-                <Figure label="Dials answered" suffix=" %" decimals value={people.answer} change={(answer) => setPeople((p) => ({ ...p, answer }))} error={wrong.of('people.answer_rate')} />
-                <Figure label="Conversation" suffix=" s" decimals value={people.talk} change={(talk) => setPeople((p) => ({ ...p, talk }))} error={wrong.of('people.talk_s')} />
+                <Figure
+                  label="Dials answered"
+                  suffix=" %"
+                  decimals
+                  value={people.answer}
+                  change={(answer) => setPeople((p) => ({ ...p, answer }))}
+                  error={wrong.of('people.answer_rate')}
+                />
+                <Figure
+                  label="Conversation"
+                  suffix=" s"
+                  decimals
+                  value={people.talk}
+                  change={(talk) => setPeople((p) => ({ ...p, talk }))}
+                  error={wrong.of('people.talk_s')}
+                />
                 <Figure label="Contacts left" value={contacts} change={setContacts} error={wrong.of('contacts')} />
               </SimpleGrid>
               <Text size="xs" c="dimmed" mt="xs">
-                {first.people.source === 'measured' ? `Measured on the latest ${plural(first.people.attempts, 'attempt')} of this campaign: ${peopleWords(first.people.kinds)}.` : 'Usual values: this campaign has not dialled enough to be measured.'}
+                {first.people.source === 'measured'
+                  ? `Measured on the latest ${plural(first.people.attempts, 'attempt')} ` +
+                    `of this campaign: ${peopleWords(first.people.kinds)}.`
+                  : 'Usual values: this campaign has not dialled enough to be measured.'}
               </Text>
             </Fieldset>
             <Group gap="xs">
@@ -192,7 +300,10 @@ function Compare({ campaign: c, first }: { campaign: Campaign; first: Simulation
                 Simulate
               </Button>
               {busy ? (
-                <Button variant="default" onClick={() => void client.cancelQueries({ queryKey: ['simulation', c.campaign_id] })}>
+                <Button
+                  variant="default"
+                  onClick={() => void client.cancelQueries({ queryKey: ['simulation', c.campaign_id] })}
+                >
                   Cancel
                 </Button>
               ) : (
@@ -233,16 +344,48 @@ function Range({ text }: { text: string }) {
   );
 }
 
-function Figure({ label, value, change: set, suffix, decimals = false, error }: { label: string; value: number; change: (v: number) => void; suffix?: string; decimals?: boolean; error?: string | undefined }) {
-  return <NumberInput label={label} value={Number.isFinite(value) ? value : ''} allowDecimal={decimals} decimalScale={2} allowNegative={false} hideControls required withAsterisk={false} {...(suffix === undefined ? {} : { suffix })} onChange={(x) => set(x === '' ? NaN : Number(x))} error={error} />;
+function Figure({
+  label,
+  value,
+  change: set,
+  suffix,
+  decimals = false,
+  error,
+}: {
+  label: string;
+  value: number;
+  change: (v: number) => void;
+  suffix?: string;
+  decimals?: boolean;
+  error?: string | undefined;
+}) {
+  return (
+    <NumberInput
+      label={label}
+      value={Number.isFinite(value) ? value : ''}
+      allowDecimal={decimals}
+      decimalScale={2}
+      allowNegative={false}
+      hideControls
+      required
+      withAsterisk={false}
+      {...(suffix === undefined ? {} : { suffix })}
+      onChange={(x) => set(x === '' ? NaN : Number(x))}
+      error={error}
+    />
+  );
 }
 
-const toneOf = { more: (d: number) => (d > 0 ? 'green' : 'red'), less: (d: number) => (d < 0 ? 'green' : 'red') } as const;
+const toneOf = {
+  more: (d: number) => (d > 0 ? 'green' : 'red'),
+  less: (d: number) => (d < 0 ? 'green' : 'red'),
+} as const;
 
 /** Figures compares both sides, figure by figure. */
 function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
   const a = s.as_is;
   const b = s.what_if;
+  const { people } = s;
   const last = (b ?? a).summary.ended;
   return (
     <Card title="Outcome">
@@ -260,7 +403,15 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
             {rows.map((r) => {
               const [was, is] = [valueOf(r, a), b ? valueOf(r, b) : undefined];
               const by = b && (apart(r, a, b) ? change(was, is) : 'within chance');
-              const tone = by && by !== 'same' && by !== 'within chance' && r.better && typeof was === 'number' && typeof is === 'number' ? toneOf[r.better](is - was) : undefined;
+              const tone =
+                by &&
+                by !== 'same' &&
+                by !== 'within chance' &&
+                r.better &&
+                typeof was === 'number' &&
+                typeof is === 'number'
+                  ? toneOf[r.better](is - was)
+                  : undefined;
               return (
                 <Table.Tr key={r.name} data-row={r.name}>
                   <Table.Th fw={400} scope="row">
@@ -292,9 +443,12 @@ function Figures({ shown: s, zone }: { shown: Simulation; zone: string }) {
         </Table>
       </Table.ScrollContainer>
       <Text size="xs" c="dimmed" px="md" py="sm">
-        {ended[last]} {plural(s.contacts, 'contact')} from <When at={s.start_at} zone={zone} />; {percent(s.people.answer_rate)} of dials are answered after {seconds(s.people.ring_s)}, a conversation takes{' '}
-        {seconds(s.people.talk_s)}
-        {s.people.machine_share > 0 && <>, {percent(s.people.machine_share)} of answers are machines</>}. Median and the range of eight in ten of {plural(a.forecast.plays, 'play')}, as things stood at <When at={s.as_of} zone={zone} />. <span data-trust>{trusted(s.trust)}</span>
+        {ended[last]} {plural(s.contacts, 'contact')} from <When at={s.start_at} zone={zone} />;{' '}
+        {percent(people.answer_rate)} of dials are answered after {seconds(people.ring_s)}, a conversation takes{' '}
+        {seconds(people.talk_s)}
+        {people.machine_share > 0 && <>, {percent(people.machine_share)} of answers are machines</>}. Median and the
+        range of eight in ten of {plural(a.forecast.plays, 'play')}, as things stood at{' '}
+        <When at={s.as_of} zone={zone} />. <span data-trust>{trusted(s.trust)}</span>
       </Text>
       {!s.what_if && (
         <Alert variant="light" icon={<InfoIcon />} m="md" mt={0} p="xs">
@@ -324,7 +478,10 @@ function Plots({ shown: s }: { shown: Simulation }) {
     const start = Date.parse(s.start_at) / 1000;
     return plots.map((p) => ({
       ...p,
-      lines: [lineOf(s.as_is, p.column, start, 'As it is', 'blue', false), ...(s.what_if ? [lineOf(s.what_if, p.column, start, 'What if', 'orange', false)] : [])],
+      lines: [
+        lineOf(s.as_is, p.column, start, 'As it is', 'blue', false),
+        ...(s.what_if ? [lineOf(s.what_if, p.column, start, 'What if', 'orange', false)] : []),
+      ],
     }));
   }, [s]);
   const cap = (s.what_if ?? s.as_is).settings.abandon_cap_pct;
@@ -333,7 +490,14 @@ function Plots({ shown: s }: { shown: Simulation }) {
     <Card title="Course">
       <div className={css.plots}>
         {drawn.map((p) => (
-          <Plot key={p.column} title={p.title} lines={p.lines} zone={s.as_is.settings.window.zone} {...(p.unit === undefined ? {} : { unit: p.unit })} {...(p.column === 'abandon_pct' ? { limit } : {})} />
+          <Plot
+            key={p.column}
+            title={p.title}
+            lines={p.lines}
+            zone={s.as_is.settings.window.zone}
+            {...(p.unit === undefined ? {} : { unit: p.unit })}
+            {...(p.column === 'abandon_pct' ? { limit } : {})}
+          />
         ))}
       </div>
     </Card>
@@ -344,7 +508,8 @@ function Plots({ shown: s }: { shown: Simulation }) {
 function BackTests({ id }: { id: string }) {
   const tests = useQuery<Schemas['BackTests'], Problem>({
     queryKey: ['back-tests', id],
-    queryFn: ({ signal }) => data(api.GET('/api/v1/campaigns/{campaign_id}/back-tests', { params: { path: { campaign_id: id } }, signal })),
+    queryFn: ({ signal }) =>
+      data(api.GET('/api/v1/campaigns/{campaign_id}/back-tests', { params: { path: { campaign_id: id } }, signal })),
   });
   const list = tests.data?.back_tests ?? [];
   if (list.length === 0) return null;

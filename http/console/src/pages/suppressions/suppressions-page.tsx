@@ -28,7 +28,10 @@ export default function SuppressionsPage() {
   return (
     <ListingPage
       title="Suppression list"
-      intro="Numbers that this installation never calls, in any campaign or outside: who asked not to be called, who pressed the opt-out digit, and whom you put here."
+      intro={
+        'Numbers that this installation never calls, in any campaign or outside: ' +
+        'who asked not to be called, who pressed the opt-out digit, and whom you put here.'
+      }
       action={
         <Button leftSection={<PlusIcon />} onClick={open}>
           Leave numbers alone
@@ -56,7 +59,10 @@ export default function SuppressionsPage() {
           <Sought search={sought} asked={settled}>
             {list.suppressions.length === 0 ? (
               <Empty title={complete ? `${settled} is not on the list` : 'The list is empty'}>
-                {complete ? 'It may be called.' : 'Bots put numbers here with do_not_call in a result. Import the list of numbers that you must not call before the first campaign.'}
+                {complete
+                  ? 'It may be called.'
+                  : 'Bots put numbers here with do_not_call in a result. ' +
+                    'Import the list of numbers that you must not call before the first campaign.'}
               </Empty>
             ) : (
               <Rows
@@ -75,16 +81,29 @@ export default function SuppressionsPage() {
                 {list.suppressions.map((s) => (
                   <Table.Tr key={s.number}>
                     <Table.Td className="figure" fw={600}>
-                      {s.number.startsWith('hmac:') ? <Text size="sm" c="dimmed">of an erased person</Text> : s.number}
+                      {s.number.startsWith('hmac:') ? (
+                        <Text size="sm" c="dimmed">
+                          of an erased person
+                        </Text>
+                      ) : (
+                        s.number
+                      )}
                     </Table.Td>
-                    <Table.Td>{['do_not_call', 'opt_out', 'manual', 'import'].includes(s.reason) ? words(s.reason) : s.reason}</Table.Td>
+                    <Table.Td>
+                      {['do_not_call', 'opt_out', 'manual', 'import'].includes(s.reason) ? words(s.reason) : s.reason}
+                    </Table.Td>
                     <Table.Td>
                       <When at={s.created_at} zone={viewerZone} />
                     </Table.Td>
                     {admin && (
                       <Table.Td ta="right">
                         {!s.number.startsWith('hmac:') && (
-                          <Button size="xs" variant="subtle" onClick={() => setLifted(s.number)} aria-label={`Take ${s.number} off the list`}>
+                          <Button
+                            size="xs"
+                            variant="subtle"
+                            onClick={() => setLifted(s.number)}
+                            aria-label={`Take ${s.number} off the list`}
+                          >
                             Take off…
                           </Button>
                         )}
@@ -108,7 +127,10 @@ function Lift({ number, close }: { number: string; close: () => void }) {
   return (
     <Confirm
       title={`Take ${number} off the list?`}
-      lines={['It may be called again, by every campaign that has it.', 'Has the person agreed? The audit keeps who took it off, and when.']}
+      lines={[
+        'It may be called again, by every campaign that has it.',
+        'Has the person agreed? The audit keeps who took it off, and when.',
+      ]}
       confirm="Take it off"
       grave
       busy={lift.isPending}

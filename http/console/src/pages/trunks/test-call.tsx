@@ -19,7 +19,11 @@ export function TestCall({ trunk, bot, close }: { trunk?: string; bot?: Bot; clo
   const title = trunk === undefined ? `Test conversation with ${bot?.name ?? 'a bot'}` : `Test call over ${trunk}`;
   return (
     <Dialog close={close} size="xl" closeOnClickOutside={false} title={title}>
-      {call.data === undefined ? <Asked trunk={trunk} bot={bot} call={call} close={close} /> : <Followed id={call.data.call_id} again={() => call.reset()} close={close} />}
+      {call.data === undefined ? (
+        <Asked trunk={trunk} bot={bot} call={call} close={close} />
+      ) : (
+        <Followed id={call.data.call_id} again={() => call.reset()} close={close} />
+      )}
     </Dialog>
   );
 }
@@ -43,16 +47,33 @@ function Asked({ trunk, bot, call, close }: AskedProps) {
   const submit = (e: SyntheticEvent) => {
     e.preventDefault();
     if (chosen === null) return;
-    call.mutate({ trunk, bot: chosen, to: to.trim(), from: from ?? undefined, variables: Object.fromEntries(needed.map((name) => [name, variables[name] ?? ''])) });
+    call.mutate({
+      trunk,
+      bot: chosen,
+      to: to.trim(),
+      from: from ?? undefined,
+      variables: Object.fromEntries(needed.map((name) => [name, variables[name] ?? ''])),
+    });
   };
   return (
     <form onSubmit={submit}>
       <Stack>
         {rest && <Failure title="The call was not placed" problem={rest} />}
         <Text size="sm" c="dimmed">
-          A real telephone rings{trunk === undefined ? '' : ', over this trunk and no other one'}. Seat, caps and the suppression list hold as for every call.
+          A real telephone rings{trunk === undefined ? '' : ', over this trunk and no other one'}. Seat, caps and the
+          suppression list hold as for every call.
         </Text>
-        <TextInput label="Number to call" description="With the country, for example +4915112345678" type="tel" required withAsterisk={false} value={to} onChange={(e) => setTo(e.currentTarget.value)} error={of('to_number')} data-autofocus />
+        <TextInput
+          label="Number to call"
+          description="With the country, for example +4915112345678"
+          type="tel"
+          required
+          withAsterisk={false}
+          value={to}
+          onChange={(e) => setTo(e.currentTarget.value)}
+          error={of('to_number')}
+          data-autofocus
+        />
         {bot === undefined && (
           <Select
             label="Bot"
@@ -66,9 +87,25 @@ function Asked({ trunk, bot, call, close }: AskedProps) {
             error={of('bot_id')}
           />
         )}
-        <Select label="Caller ID" placeholder="Any of ours" clearable data={(numbers.data ?? []).filter((n) => n.state === 'active' || n.state === 'resting').map((n) => n.number)} value={from} onChange={setFrom} error={of('from_number')} />
+        <Select
+          label="Caller ID"
+          placeholder="Any of ours"
+          clearable
+          data={(numbers.data ?? []).filter((n) => n.state === 'active' || n.state === 'resting').map((n) => n.number)}
+          value={from}
+          onChange={setFrom}
+          error={of('from_number')}
+        />
         {needed.map((name) => (
-          <TextInput key={name} label={name} description="The bot asks for this variable" required withAsterisk={false} value={variables[name] ?? ''} onChange={(e) => setVariables({ ...variables, [name]: e.currentTarget.value })} />
+          <TextInput
+            key={name}
+            label={name}
+            description="The bot asks for this variable"
+            required
+            withAsterisk={false}
+            value={variables[name] ?? ''}
+            onChange={(e) => setVariables({ ...variables, [name]: e.currentTarget.value })}
+          />
         ))}
         <FormButtons close={close} busy={call.isPending} submit="Call" />
       </Stack>
@@ -91,7 +128,14 @@ function Followed({ id, again, close }: { id: string; again: () => void; close: 
         {shown && <ToneBadge tone={shown.tone} label={shown.label} alive={!over} />}
         {call && (
           <Text size="sm">
-            {[call.from_number && `from ${call.from_number}`, call.trunk && `over ${call.trunk}`, call.sip_reason, call.talk_s && `talked ${seconds(call.talk_s)}`].filter(Boolean).join(' · ')}
+            {[
+              call.from_number && `from ${call.from_number}`,
+              call.trunk && `over ${call.trunk}`,
+              call.sip_reason,
+              call.talk_s && `talked ${seconds(call.talk_s)}`,
+            ]
+              .filter(Boolean)
+              .join(' · ')}
           </Text>
         )}
       </Group>
@@ -113,7 +157,12 @@ function Followed({ id, again, close }: { id: string; again: () => void; close: 
             Call again
           </Button>
         ) : (
-          <Button variant="default" c="var(--mantine-color-error)" loading={hangUp.isPending} onClick={() => hangUp.mutate(id)}>
+          <Button
+            variant="default"
+            c="var(--mantine-color-error)"
+            loading={hangUp.isPending}
+            onClick={() => hangUp.mutate(id)}
+          >
             Hang up
           </Button>
         )}

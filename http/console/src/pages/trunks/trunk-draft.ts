@@ -135,7 +135,9 @@ export function requestOf(d: Draft): TrunkRequest {
   };
 }
 
-/** headersOf reads one header a line. A line without a colon is a header without a value: the API says what it lacks. */
+/**
+ * headersOf reads one header a line. A line without a colon is a header without a value: the API says what it lacks.
+ */
 export function headersOf(text: string): { name: string; value: string }[] {
   return text
     .split('\n')
@@ -149,10 +151,42 @@ export function headersOf(text: string): { name: string; value: string }[] {
 
 /** Fields of the API that the form shows; the mistakes of others stand above it. */
 export const shown = [
-  'id', 'host', 'port', 'transport', 'kind', 'username', 'password', 'register_s', 'from_user', 'from_domain', 'caller_id_header', 'privacy', 'number_format', 'number_country',
-  'outbound_proxy', 'listener', 'external_host', 'tls_server_name', 'tls_roots', 'tls_insecure', 'user_agent', 'extra_headers', 'redirects', 'reliable_provisionals', 'session_s',
-  'inbound', 'media', 'cps_cap', 'channel_cap', 'priority', 'weight', 'options_s', 'active',
+  'id',
+  'host',
+  'port',
+  'transport',
+  'kind',
+  'username',
+  'password',
+  'register_s',
+  'from_user',
+  'from_domain',
+  'caller_id_header',
+  'privacy',
+  'number_format',
+  'number_country',
+  'outbound_proxy',
+  'listener',
+  'external_host',
+  'tls_server_name',
+  'tls_roots',
+  'tls_insecure',
+  'user_agent',
+  'extra_headers',
+  'redirects',
+  'reliable_provisionals',
+  'session_s',
+  'inbound',
+  'media',
+  'cps_cap',
+  'channel_cap',
+  'priority',
+  'weight',
+  'options_s',
+  'active',
 ];
 
 /** Of those, the ones that stand under "More settings": a mistake there opens it. */
-export const seldom = shown.slice(shown.indexOf('from_user'), shown.indexOf('media') + 1).filter((f) => !['number_format', 'number_country'].includes(f));
+export const seldom = shown
+  .slice(shown.indexOf('from_user'), shown.indexOf('media') + 1)
+  .filter((f) => !['number_format', 'number_country'].includes(f));

@@ -1,4 +1,19 @@
-import { Fieldset, Group, MultiSelect, NumberInput, PasswordInput, Select, SimpleGrid, Stack, Switch, TagsInput, Text, TextInput, Textarea, UnstyledButton } from '@mantine/core';
+import {
+  Fieldset,
+  Group,
+  MultiSelect,
+  NumberInput,
+  PasswordInput,
+  Select,
+  SimpleGrid,
+  Stack,
+  Switch,
+  TagsInput,
+  Text,
+  TextInput,
+  Textarea,
+  UnstyledButton,
+} from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useId, useState } from 'react';
@@ -35,7 +50,12 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
     );
   };
   return (
-    <Dialog close={close} size="xl" closeOnClickOutside={false} title={trunk === undefined ? 'New trunk' : `Change ${trunk.id}`}>
+    <Dialog
+      close={close}
+      size="xl"
+      closeOnClickOutside={false}
+      title={trunk === undefined ? 'New trunk' : `Change ${trunk.id}`}
+    >
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The trunk was not saved" problem={rest} />}
@@ -45,12 +65,52 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
             </Text>
           )}
           {trunk === undefined && (
-            <TextInput label="Name" description="Letters, digits, - and _; it stands in reports and cannot be changed" required withAsterisk={false} maxLength={64} value={d.id} onChange={(e) => set({ id: e.currentTarget.value })} error={of('id')} data-autofocus />
+            <TextInput
+              label="Name"
+              description="Letters, digits, - and _; it stands in reports and cannot be changed"
+              required
+              withAsterisk={false}
+              maxLength={64}
+              value={d.id}
+              onChange={(e) => set({ id: e.currentTarget.value })}
+              error={of('id')}
+              data-autofocus
+            />
           )}
           <SimpleGrid cols={{ base: 1, sm: 3 }}>
-            <TextInput label="Host" description="Name or address of the carrier" required withAsterisk={false} maxLength={253} value={d.host} onChange={(e) => set({ host: e.currentTarget.value })} error={of('host')} />
-            <NumberInput label="Port" description="0: what DNS says" min={0} max={65535} allowDecimal={false} value={d.port} onChange={(port) => set({ port })} error={of('port')} />
-            <Select label="Transport" description="How SIP travels" data={[{ value: 'udp', label: 'UDP' }, { value: 'tcp', label: 'TCP' }, { value: 'tls', label: 'TLS' }]} value={d.transport} onChange={(v) => v && set({ transport: v })} allowDeselect={false} error={of('transport')} />
+            <TextInput
+              label="Host"
+              description="Name or address of the carrier"
+              required
+              withAsterisk={false}
+              maxLength={253}
+              value={d.host}
+              onChange={(e) => set({ host: e.currentTarget.value })}
+              error={of('host')}
+            />
+            <NumberInput
+              label="Port"
+              description="0: what DNS says"
+              min={0}
+              max={65535}
+              allowDecimal={false}
+              value={d.port}
+              onChange={(port) => set({ port })}
+              error={of('port')}
+            />
+            <Select
+              label="Transport"
+              description="How SIP travels"
+              data={[
+                { value: 'udp', label: 'UDP' },
+                { value: 'tcp', label: 'TCP' },
+                { value: 'tls', label: 'TLS' },
+              ]}
+              value={d.transport}
+              onChange={(v) => v && set({ transport: v })}
+              allowDeselect={false}
+              error={of('transport')}
+            />
           </SimpleGrid>
           <Fieldset legend="How the carrier knows us">
             <Stack gap="sm">
@@ -68,7 +128,16 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
               />
               {d.kind !== 'ip' && (
                 <SimpleGrid cols={{ base: 1, sm: 2 }}>
-                  <TextInput label="Username" autoComplete="off" required withAsterisk={false} maxLength={128} value={d.username} onChange={(e) => set({ username: e.currentTarget.value })} error={of('username')} />
+                  <TextInput
+                    label="Username"
+                    autoComplete="off"
+                    required
+                    withAsterisk={false}
+                    maxLength={128}
+                    value={d.username}
+                    onChange={(e) => set({ username: e.currentTarget.value })}
+                    error={of('username')}
+                  />
                   <PasswordInput
                     label="Password"
                     description={trunk?.has_password ? 'Empty: the one that is stored stays' : undefined}
@@ -82,12 +151,41 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
                   />
                 </SimpleGrid>
               )}
-              {d.kind === 'registered' && <NumberInput label="Lifetime of the registration" description="In seconds; 0 is 600" min={0} max={86400} allowDecimal={false} value={d.register} onChange={(register) => set({ register })} error={of('register_s')} />}
+              {d.kind === 'registered' && (
+                <NumberInput
+                  label="Lifetime of the registration"
+                  description="In seconds; 0 is 600"
+                  min={0}
+                  max={86400}
+                  allowDecimal={false}
+                  value={d.register}
+                  onChange={(register) => set({ register })}
+                  error={of('register_s')}
+                />
+              )}
             </Stack>
           </Fieldset>
           <SimpleGrid cols={{ base: 1, sm: 2 }}>
-            <NumberInput label="New calls a second" description="Cap of the carrier; never more" min={1} max={10_000} allowDecimal={false} value={d.cps} onChange={(cps) => set({ cps })} error={of('cps_cap')} />
-            <NumberInput label="Channels" description="Simultaneous calls, ringing ones included" min={1} max={100_000} allowDecimal={false} value={d.channels} onChange={(channels) => set({ channels })} error={of('channel_cap')} />
+            <NumberInput
+              label="New calls a second"
+              description="Cap of the carrier; never more"
+              min={1}
+              max={10_000}
+              allowDecimal={false}
+              value={d.cps}
+              onChange={(cps) => set({ cps })}
+              error={of('cps_cap')}
+            />
+            <NumberInput
+              label="Channels"
+              description="Simultaneous calls, ringing ones included"
+              min={1}
+              max={100_000}
+              allowDecimal={false}
+              value={d.channels}
+              onChange={(channels) => set({ channels })}
+              error={of('channel_cap')}
+            />
             <Select
               label="How numbers are written"
               data={[
@@ -101,9 +199,26 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
               allowDeselect={false}
               error={of('number_format')}
             />
-            {d.numberFormat === 'national' && <TextInput label="Country" description="Two letters, for example DE" inputWrapperOrder={['label', 'input', 'description', 'error']} required withAsterisk={false} maxLength={2} value={d.numberCountry} onChange={(e) => set({ numberCountry: e.currentTarget.value })} error={of('number_country')} />}
+            {d.numberFormat === 'national' && (
+              <TextInput
+                label="Country"
+                description="Two letters, for example DE"
+                inputWrapperOrder={['label', 'input', 'description', 'error']}
+                required
+                withAsterisk={false}
+                maxLength={2}
+                value={d.numberCountry}
+                onChange={(e) => set({ numberCountry: e.currentTarget.value })}
+                error={of('number_country')}
+              />
+            )}
           </SimpleGrid>
-          <Switch label="Active" description="Off: no call goes over it; calls that are live go on" checked={d.active} onChange={(e) => set({ active: e.currentTarget.checked })} />
+          <Switch
+            label="Active"
+            description="Off: no call goes over it; calls that are live go on"
+            checked={d.active}
+            onChange={(e) => set({ active: e.currentTarget.checked })}
+          />
           <UnstyledButton aria-expanded={open} aria-controls={more} onClick={() => setWide(!open)}>
             <Group gap={6}>
               {open ? <DownIcon size={16} /> : <RightIcon size={16} />}
@@ -123,15 +238,64 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
 }
 
 /** Seldom holds the settings that most trunks leave as they are. */
-function Seldom({ d, set, of }: { d: Draft; set: (change: Partial<Draft>) => void; of: (...fields: string[]) => string | undefined }) {
-  const text = (label: string, field: string, key: 'fromUser' | 'fromDomain' | 'privacy' | 'proxy' | 'listener' | 'externalHost' | 'tlsName' | 'userAgent', description: string) => (
-    <TextInput label={label} description={description} inputWrapperOrder={['label', 'input', 'description', 'error']} value={d[key]} onChange={(e) => set({ [key]: e.currentTarget.value })} error={of(field)} />
+function Seldom({
+  d,
+  set,
+  of,
+}: {
+  d: Draft;
+  set: (change: Partial<Draft>) => void;
+  of: (...fields: string[]) => string | undefined;
+}) {
+  const text = (
+    label: string,
+    field: string,
+    key: 'fromUser' | 'fromDomain' | 'privacy' | 'proxy' | 'listener' | 'externalHost' | 'tlsName' | 'userAgent',
+    description: string,
+  ) => (
+    <TextInput
+      label={label}
+      description={description}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+      value={d[key]}
+      onChange={(e) => set({ [key]: e.currentTarget.value })}
+      error={of(field)}
+    />
   );
-  const number = (label: string, field: string, key: 'priority' | 'weight' | 'options' | 'redirects' | 'session', min: number, max: number, description: string) => (
-    <NumberInput label={label} description={description} inputWrapperOrder={['label', 'input', 'description', 'error']} min={min} max={max} allowDecimal={false} value={d[key]} onChange={(v) => set({ [key]: v })} error={of(field)} />
+  const number = (
+    label: string,
+    field: string,
+    key: 'priority' | 'weight' | 'options' | 'redirects' | 'session',
+    min: number,
+    max: number,
+    description: string,
+  ) => (
+    <NumberInput
+      label={label}
+      description={description}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+      min={min}
+      max={max}
+      allowDecimal={false}
+      value={d[key]}
+      onChange={(v) => set({ [key]: v })}
+      error={of(field)}
+    />
   );
-  const choice = (label: string, field: string, key: 'callerIdHeader' | 'reliable' | 'inbound' | 'dtmf' | 'symmetric', data: { value: string; label: string }[]) => (
-    <Select label={label} data={data} value={d[key]} onChange={(v) => v && set({ [key]: v })} allowDeselect={false} error={of(field)} />
+  const choice = (
+    label: string,
+    field: string,
+    key: 'callerIdHeader' | 'reliable' | 'inbound' | 'dtmf' | 'symmetric',
+    data: { value: string; label: string }[],
+  ) => (
+    <Select
+      label={label}
+      data={data}
+      value={d[key]}
+      onChange={(v) => v && set({ [key]: v })}
+      allowDeselect={false}
+      error={of(field)}
+    />
   );
   return (
     <Stack>
@@ -163,14 +327,34 @@ function Seldom({ d, set, of }: { d: Draft; set: (change: Partial<Draft>) => voi
         {d.transport === 'tls' && (
           <Stack gap="sm" mt="sm">
             {text('Name in the certificate', 'tls_server_name', 'tlsName', 'Empty: the host')}
-            <Textarea label="Certificates to trust" description="PEM; empty: those of the system" autosize minRows={2} maxRows={8} value={d.tlsRoots} onChange={(e) => set({ tlsRoots: e.currentTarget.value })} error={of('tls_roots')} />
-            <Switch label="Take any certificate" description="Whoever is on the way can listen; only for tests" checked={d.tlsInsecure} onChange={(e) => set({ tlsInsecure: e.currentTarget.checked })} />
+            <Textarea
+              label="Certificates to trust"
+              description="PEM; empty: those of the system"
+              autosize
+              minRows={2}
+              maxRows={8}
+              value={d.tlsRoots}
+              onChange={(e) => set({ tlsRoots: e.currentTarget.value })}
+              error={of('tls_roots')}
+            />
+            <Switch
+              label="Take any certificate"
+              description="Whoever is on the way can listen; only for tests"
+              checked={d.tlsInsecure}
+              onChange={(e) => set({ tlsInsecure: e.currentTarget.checked })}
+            />
           </Stack>
         )}
       </Fieldset>
       <Fieldset legend="Audio">
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
-          <MultiSelect label="Codecs, the preferred one first" data={['PCMU', 'PCMA', 'G722']} value={d.codecs} onChange={(codecs) => set({ codecs })} error={of('media')} />
+          <MultiSelect
+            label="Codecs, the preferred one first"
+            data={['PCMU', 'PCMA', 'G722']}
+            value={d.codecs}
+            onChange={(codecs) => set({ codecs })}
+            error={of('media')}
+          />
           {choice('Digits are sent', 'media', 'dtmf', [
             { value: 'rfc4733', label: 'In the audio (RFC 4733)' },
             { value: 'info', label: 'By INFO' },
@@ -180,9 +364,25 @@ function Seldom({ d, set, of }: { d: Draft; set: (change: Partial<Draft>) => voi
             { value: 'on', label: 'Taken (the carrier is behind NAT)' },
             { value: 'off', label: 'Never taken' },
           ])}
-          <TagsInput label="Networks of such audio" description="IPv4, as 192.0.2.0/24; beside the hosts of SDP and signalling" value={d.networks} onChange={(networks) => set({ networks })} error={of('media.networks')} />
-          <Switch label="Encrypted (SRTP)" description="Use it with TLS: the keys travel in SIP" checked={d.srtp} onChange={(e) => set({ srtp: e.currentTarget.checked })} />
-          <Switch label="Silence is not sent (DTX)" description="Calls are not ended for want of audio" checked={d.dtx} onChange={(e) => set({ dtx: e.currentTarget.checked })} />
+          <TagsInput
+            label="Networks of such audio"
+            description="IPv4, as 192.0.2.0/24; beside the hosts of SDP and signalling"
+            value={d.networks}
+            onChange={(networks) => set({ networks })}
+            error={of('media.networks')}
+          />
+          <Switch
+            label="Encrypted (SRTP)"
+            description="Use it with TLS: the keys travel in SIP"
+            checked={d.srtp}
+            onChange={(e) => set({ srtp: e.currentTarget.checked })}
+          />
+          <Switch
+            label="Silence is not sent (DTX)"
+            description="Calls are not ended for want of audio"
+            checked={d.dtx}
+            onChange={(e) => set({ dtx: e.currentTarget.checked })}
+          />
         </SimpleGrid>
       </Fieldset>
       <Fieldset legend="SIP">
@@ -203,7 +403,16 @@ function Seldom({ d, set, of }: { d: Draft; set: (change: Partial<Draft>) => voi
         </SimpleGrid>
         <Stack gap="sm" mt="sm">
           {text('User-Agent', 'user_agent', 'userAgent', 'Empty: the dialler’s own')}
-          <Textarea label="Further headers of every INVITE" description="One a line, Name: value" autosize minRows={2} maxRows={8} value={d.headers} onChange={(e) => set({ headers: e.currentTarget.value })} error={of('extra_headers')} />
+          <Textarea
+            label="Further headers of every INVITE"
+            description="One a line, Name: value"
+            autosize
+            minRows={2}
+            maxRows={8}
+            value={d.headers}
+            onChange={(e) => set({ headers: e.currentTarget.value })}
+            error={of('extra_headers')}
+          />
         </Stack>
       </Fieldset>
     </Stack>

@@ -29,7 +29,10 @@ export default function TrunksPage() {
   return (
     <ListingPage
       title="Trunks"
-      intro="The carrier connections that calls go over. Health is asked every few seconds by OPTIONS; a change holds from the next call on."
+      intro={
+        'The carrier connections that calls go over. Health is asked every few seconds by OPTIONS; ' +
+        'a change holds from the next call on.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>
@@ -43,7 +46,8 @@ export default function TrunksPage() {
         <>
           {list.length === 0 ? (
             <Empty title="No trunk yet" action={admin && <Button onClick={open}>Add the first one</Button>}>
-              Without a trunk no call can be placed. Your carrier gives you a host name, how it knows you (your address, or a username and password), and how many calls a second it takes.
+              Without a trunk no call can be placed. Your carrier gives you a host name, how it knows you (your address,
+              or a username and password), and how many calls a second it takes.
             </Empty>
           ) : (
             <Rows
@@ -118,7 +122,12 @@ export default function TrunksPage() {
 
 function Health({ of: t }: { of: Trunk }) {
   const status = t.status;
-  if (status === undefined) return <Text size="sm" c="dimmed">not asked yet</Text>;
+  if (status === undefined)
+    return (
+      <Text size="sm" c="dimmed">
+        not asked yet
+      </Text>
+    );
   const h = trunkHealth[status.health];
   return (
     <>
@@ -147,7 +156,11 @@ function Delete({ of: t, last, close }: { of: Trunk; last: boolean; close: () =>
   return (
     <Confirm
       title={`Delete ${t.id}?`}
-      lines={['No more calls go over it; calls that are under way go on.', ...(last ? ['It is the only trunk: nothing can be dialled until there is another one.'] : []), 'Its password is forgotten. To hold it for a while, make it inactive instead.']}
+      lines={[
+        'No more calls go over it; calls that are under way go on.',
+        ...(last ? ['It is the only trunk: nothing can be dialled until there is another one.'] : []),
+        'Its password is forgotten. To hold it for a while, make it inactive instead.',
+      ]}
       confirm="Delete"
       grave
       busy={remove.isPending}

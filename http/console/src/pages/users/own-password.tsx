@@ -25,7 +25,14 @@ export default function OwnPassword({ close }: { close: () => void }) {
     if (next !== again) return;
     change.mutate(
       { current_password: current, new_password: next },
-      { onSuccess: () => notifications.show({ color: 'green', title: 'The password is changed', message: 'Log in with it; your other sessions have ended too.' }) },
+      {
+        onSuccess: () =>
+          notifications.show({
+            color: 'green',
+            title: 'The password is changed',
+            message: 'Log in with it; your other sessions have ended too.',
+          }),
+      },
     );
   };
   const eye = { visibilityToggleButtonProps: { 'aria-label': 'Show or hide the password' } };
@@ -35,9 +42,38 @@ export default function OwnPassword({ close }: { close: () => void }) {
         <Stack>
           {rest && <Failure title="The password was not changed" problem={rest} />}
           <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
-          <PasswordInput {...eye} label="The password that you have" autoComplete="current-password" required withAsterisk={false} value={current} onChange={(e) => setCurrent(e.currentTarget.value)} error={of('current_password')} data-autofocus />
-          <PasswordInput {...eye} label="The new one" description="At least 12 characters" autoComplete="new-password" required withAsterisk={false} value={next} onChange={(e) => setNext(e.currentTarget.value)} error={of('new_password')} />
-          <PasswordInput {...eye} label="The new one again" autoComplete="new-password" required withAsterisk={false} value={again} onChange={(e) => setAgain(e.currentTarget.value)} error={differ && 'It differs from the one above.'} />
+          <PasswordInput
+            {...eye}
+            label="The password that you have"
+            autoComplete="current-password"
+            required
+            withAsterisk={false}
+            value={current}
+            onChange={(e) => setCurrent(e.currentTarget.value)}
+            error={of('current_password')}
+            data-autofocus
+          />
+          <PasswordInput
+            {...eye}
+            label="The new one"
+            description="At least 12 characters"
+            autoComplete="new-password"
+            required
+            withAsterisk={false}
+            value={next}
+            onChange={(e) => setNext(e.currentTarget.value)}
+            error={of('new_password')}
+          />
+          <PasswordInput
+            {...eye}
+            label="The new one again"
+            autoComplete="new-password"
+            required
+            withAsterisk={false}
+            value={again}
+            onChange={(e) => setAgain(e.currentTarget.value)}
+            error={differ && 'It differs from the one above.'}
+          />
           <Text size="sm" c="dimmed">
             All your sessions end, this one too. You log in with the new password.
           </Text>

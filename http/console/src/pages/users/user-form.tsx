@@ -35,13 +35,25 @@ export function AddUser({ close }: { close: () => void }) {
       },
     );
   };
-  if (create.data?.password !== undefined) return <Password of={create.data.email} password={create.data.password} close={close} />;
+  if (create.data?.password !== undefined)
+    return <Password of={create.data.email} password={create.data.password} close={close} />;
   return (
     <Dialog close={close} title="Add a user">
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The user was not added" problem={rest} />}
-          <TextInput label="E-mail" type="email" autoComplete="off" required withAsterisk={false} maxLength={254} value={email} onChange={(e) => setEmail(e.currentTarget.value)} error={of('email')} data-autofocus />
+          <TextInput
+            label="E-mail"
+            type="email"
+            autoComplete="off"
+            required
+            withAsterisk={false}
+            maxLength={254}
+            value={email}
+            onChange={(e) => setEmail(e.currentTarget.value)}
+            error={of('email')}
+            data-autofocus
+          />
           <RoleChoice value={role} set={setRole} error={of('role')} />
           <PasswordInput
             label="Password"
@@ -69,7 +81,10 @@ export function ChangeRole({ of: user, close }: { of: User; close: () => void })
       { id: user.id, change: { role } },
       {
         onSuccess: (u) => {
-          notifications.show({ color: 'green', message: `${u.email} is now ${roles[u.role].label.toLocaleLowerCase()}` });
+          notifications.show({
+            color: 'green',
+            message: `${u.email} is now ${roles[u.role].label.toLocaleLowerCase()}`,
+          });
           close();
         },
       },

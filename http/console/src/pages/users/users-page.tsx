@@ -28,7 +28,10 @@ export default function UsersPage() {
   return (
     <ListingPage
       title="Users"
-      intro="Who may log in, and what each may do. Users are deactivated, not deleted: what somebody did stays theirs. One administrator always remains."
+      intro={
+        'Who may log in, and what each may do. Users are deactivated, not deleted: what somebody did stays theirs. ' +
+        'One administrator always remains.'
+      }
       action={
         <Button leftSection={<PlusIcon />} onClick={open}>
           Add a user
@@ -74,7 +77,15 @@ export default function UsersPage() {
                     <ToneBadge tone={u.is_active ? 'green' : 'grey'} label={u.is_active ? 'Active' : 'Deactivated'} />
                   )}
                 </Table.Td>
-                <Table.Td>{u.last_login_at === null ? <Text c="dimmed" size="sm">never</Text> : <When at={u.last_login_at} zone={viewerZone} />}</Table.Td>
+                <Table.Td>
+                  {u.last_login_at === null ? (
+                    <Text c="dimmed" size="sm">
+                      never
+                    </Text>
+                  ) : (
+                    <When at={u.last_login_at} zone={viewerZone} />
+                  )}
+                </Table.Td>
                 <Table.Td>
                   <When at={u.created_at} zone={viewerZone} />
                 </Table.Td>
@@ -83,9 +94,16 @@ export default function UsersPage() {
                     of={u.email}
                     items={[
                       { label: 'Change the role…', act: () => setAsked({ what: 'role', user: u }) },
-                      u.is_active && u.id !== self.user_id && { label: 'New password…', act: () => setAsked({ what: 'password', user: u }) },
+                      u.is_active &&
+                        u.id !== self.user_id && {
+                          label: 'New password…',
+                          act: () => setAsked({ what: 'password', user: u }),
+                        },
                       u.locked_until !== null && { label: 'Unlock…', act: () => setAsked({ what: 'unlock', user: u }) },
-                      { label: u.is_active ? 'Deactivate…' : 'Activate…', act: () => setAsked({ what: 'active', user: u }) },
+                      {
+                        label: u.is_active ? 'Deactivate…' : 'Activate…',
+                        act: () => setAsked({ what: 'active', user: u }),
+                      },
                     ]}
                   />
                 </Table.Td>
@@ -111,7 +129,13 @@ function Activity({ of: u, self, close }: { of: User; self: boolean; close: () =
       active={u.is_active}
       lines={
         u.is_active
-          ? [self ? 'You are logged out and cannot log in again.' : 'Their sessions and tokens end within a second, and they cannot log in.', 'Campaigns that they started go on.', 'They can be activated again.']
+          ? [
+              self
+                ? 'You are logged out and cannot log in again.'
+                : 'Their sessions and tokens end within a second, and they cannot log in.',
+              'Campaigns that they started go on.',
+              'They can be activated again.',
+            ]
           : ['They may log in again with the password that they had.']
       }
       change={change}
@@ -126,7 +150,11 @@ function Unlock({ of: u, close }: { of: User; close: () => void }) {
   return (
     <Confirm
       title={`Unlock ${u.email}?`}
-      lines={['Too many log-ins failed, one after the other. For 15 minutes log-ins from browsers that are new to the account wait their turn.', 'Was it not them who tried? Give them a new password instead.']}
+      lines={[
+        'Too many log-ins failed, one after the other. ' +
+          'For 15 minutes log-ins from browsers that are new to the account wait their turn.',
+        'Was it not them who tried? Give them a new password instead.',
+      ]}
       confirm="Unlock"
       busy={change.isPending}
       problem={change.error}
@@ -148,11 +176,16 @@ function Unlock({ of: u, close }: { of: User; close: () => void }) {
 
 function NewPassword({ of: u, close }: { of: User; close: () => void }) {
   const change = useChangeUser();
-  if (change.data?.password !== undefined) return <Password of={u.email} password={change.data.password} close={close} />;
+  if (change.data?.password !== undefined)
+    return <Password of={u.email} password={change.data.password} close={close} />;
   return (
     <Confirm
       title={`New password for ${u.email}?`}
-      lines={['One is generated and shown once.', 'The password before it stops working.', 'Their sessions and tokens end within a second.']}
+      lines={[
+        'One is generated and shown once.',
+        'The password before it stops working.',
+        'Their sessions and tokens end within a second.',
+      ]}
       confirm="Make a new password"
       grave
       busy={change.isPending}

@@ -34,9 +34,21 @@ export default function WallPage() {
           {fullscreen ? 'Leave full screen' : 'Full screen'}
         </Button>
       </Group>
-      {query.isError && <Failure title={shown === undefined ? 'The campaigns cannot be shown' : 'These figures are no longer fresh'} problem={query.error} retry={() => void query.refetch()} />}
-      {shown === undefined && query.isPending && <Skeleton height={320} radius="md" role="status" aria-label="Loading" />}
-      {shown?.length === 0 && <Empty title="Nothing is dialled now">Running and paused campaigns stand here, each with what it does at this moment. Start one on its page.</Empty>}
+      {query.isError && (
+        <Failure
+          title={shown === undefined ? 'The campaigns cannot be shown' : 'These figures are no longer fresh'}
+          problem={query.error}
+          retry={() => void query.refetch()}
+        />
+      )}
+      {shown === undefined && query.isPending && (
+        <Skeleton height={320} radius="md" role="status" aria-label="Loading" />
+      )}
+      {shown?.length === 0 && (
+        <Empty title="Nothing is dialled now">
+          Running and paused campaigns stand here, each with what it does at this moment. Start one on its page.
+        </Empty>
+      )}
       {shown !== undefined && shown.length > 0 && (
         <>
           <Sums of={shown} />
@@ -59,7 +71,11 @@ function Sums({ of: list }: { of: Campaign[] }) {
       <Figure name="in_progress" label="In progress" value={count(sum((c) => c.live?.in_progress))} />
       <Figure name="ringing" label="Ringing" value={count(sum((c) => c.live?.ringing))} />
       <Figure name="dials_per_s" label="Dials a second" value={rate(sum((c) => c.live?.dials_per_s))} />
-      <Figure name="connected_per_h" label="Connected an hour" value={count(Math.round(sum((c) => c.live?.connected_per_h)))} />
+      <Figure
+        name="connected_per_h"
+        label="Connected an hour"
+        value={count(Math.round(sum((c) => c.live?.connected_per_h)))}
+      />
       <Figure name="running" label="Running" value={count(list.filter((c) => c.status === 'running').length)} />
     </dl>
   );

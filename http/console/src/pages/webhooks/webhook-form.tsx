@@ -54,15 +54,45 @@ export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => vo
       <form onSubmit={submit}>
         <Stack>
           {rest && <Failure title="The endpoint was not saved" problem={rest} />}
-          <TextInput label="Address" description="https; private networks are refused unless the dialler is told otherwise" type="url" placeholder="https://crm.example.org/dialler" required withAsterisk={false} maxLength={2048} value={url} onChange={(e) => setUrl(e.currentTarget.value)} error={of('url')} data-autofocus />
-          <TextInput label="Description" maxLength={500} value={description} onChange={(e) => setDescription(e.currentTarget.value)} error={of('description')} />
-          <MultiSelect label="Events" description="Empty: all of them, those of later versions too" placeholder={types.length === 0 ? 'Every event' : ''} searchable data={webhookTypes} value={types} onChange={(v) => setTypes(v)} error={of('types')} />
+          <TextInput
+            label="Address"
+            description="https; private networks are refused unless the dialler is told otherwise"
+            type="url"
+            placeholder="https://crm.example.org/dialler"
+            required
+            withAsterisk={false}
+            maxLength={2048}
+            value={url}
+            onChange={(e) => setUrl(e.currentTarget.value)}
+            error={of('url')}
+            data-autofocus
+          />
+          <TextInput
+            label="Description"
+            maxLength={500}
+            value={description}
+            onChange={(e) => setDescription(e.currentTarget.value)}
+            error={of('description')}
+          />
+          <MultiSelect
+            label="Events"
+            description="Empty: all of them, those of later versions too"
+            placeholder={types.length === 0 ? 'Every event' : ''}
+            searchable
+            data={webhookTypes}
+            value={types}
+            onChange={(v) => setTypes(v)}
+            error={of('types')}
+          />
           <MultiSelect
             label="Campaigns"
             description="Empty: every campaign, and dialouts"
             placeholder={only.length === 0 ? 'Every campaign' : ''}
             searchable
-            data={[...(campaigns.data ?? []).map((c) => ({ value: c.id, label: c.name })), ...only.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id }))]}
+            data={[
+              ...(campaigns.data ?? []).map((c) => ({ value: c.id, label: c.name })),
+              ...only.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })),
+            ]}
             value={only}
             onChange={setOnly}
             error={of('campaigns')}

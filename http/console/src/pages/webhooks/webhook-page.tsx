@@ -1,11 +1,33 @@
-import { Alert, Anchor, Button, Code, Group, SegmentedControl, Skeleton, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  Button,
+  Code,
+  Group,
+  SegmentedControl,
+  Skeleton,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 
 import { may, useUser } from '../../api/session';
 import type { Delivery, Webhook } from '../../api/webhooks';
-import { useChangeWebhook, useDeleteWebhook, useDeliveries, useReplay, useReplayFailed, useRotateSecret, useTestWebhook, useWebhooks } from '../../api/webhooks';
+import {
+  useChangeWebhook,
+  useDeleteWebhook,
+  useDeliveries,
+  useReplay,
+  useReplayFailed,
+  useRotateSecret,
+  useTestWebhook,
+  useWebhooks,
+} from '../../api/webhooks';
 import { asProblem } from '../../api/problem';
 import { Confirm } from '../../components/confirm';
 import { Dialog } from '../../components/dialog';
@@ -30,7 +52,11 @@ export default function WebhookPage({ params }: { params: Record<string, string>
   if (query.data !== undefined) return <NotFoundPage what="endpoint" />;
   return (
     <PageBody title="Webhook">
-      {query.isError ? <Failure title="The endpoint cannot be shown" problem={query.error} retry={() => void query.refetch()} /> : <Skeleton height={240} role="status" aria-label="Loading" />}
+      {query.isError ? (
+        <Failure title="The endpoint cannot be shown" problem={query.error} retry={() => void query.refetch()} />
+      ) : (
+        <Skeleton height={240} role="status" aria-label="Loading" />
+      )}
     </PageBody>
   );
 }
@@ -59,12 +85,27 @@ function Shown({ hook }: { hook: Webhook }) {
               <ToneBadge tone={s.tone} label={s.label} title={s.more} />
             </Group>
             <Text size="sm" c="dimmed">
-              {[hook.description, hook.types.length === 0 ? 'every event' : hook.types.join(', '), hook.campaigns.length === 0 ? 'every campaign' : plural(hook.campaigns.length, 'campaign')].filter((t) => t !== '').join(' · ')}
+              {[
+                hook.description,
+                hook.types.length === 0 ? 'every event' : hook.types.join(', '),
+                hook.campaigns.length === 0 ? 'every campaign' : plural(hook.campaigns.length, 'campaign'),
+              ]
+                .filter((t) => t !== '')
+                .join(' · ')}
             </Text>
           </Stack>
           {admin && (
             <Group gap="xs">
-              <Button variant="default" loading={test.isPending} onClick={() => test.mutate(hook.id, { onSuccess: () => notifications.show({ message: 'A test message is being sent; the log shows what comes of it.' }) })}>
+              <Button
+                variant="default"
+                loading={test.isPending}
+                onClick={() =>
+                  test.mutate(hook.id, {
+                    onSuccess: () =>
+                      notifications.show({ message: 'A test message is being sent; the log shows what comes of it.' }),
+                  })
+                }
+              >
                 Send a test
               </Button>
               <Button variant="default" onClick={() => setAsked('change')}>
@@ -103,7 +144,10 @@ function Shown({ hook }: { hook: Webhook }) {
               aria-label="Deliveries by state"
               value={state ?? ''}
               onChange={(v) => setState(v === '' ? undefined : (v as Delivery['state']))}
-              data={[{ value: '', label: 'All' }, ...Object.entries(deliveryState).map(([value, { label }]) => ({ value, label }))]}
+              data={[
+                { value: '', label: 'All' },
+                ...Object.entries(deliveryState).map(([value, { label }]) => ({ value, label })),
+              ]}
             />
             {admin && (
               <Button size="xs" variant="default" onClick={() => setAsked('replay')}>
@@ -126,10 +170,19 @@ function Shown({ hook }: { hook: Webhook }) {
 function Log({ hook, state, admin }: { hook: Webhook; state: Delivery['state'] | undefined; admin: boolean }) {
   const log = useDeliveries(hook.id, state);
   const replay = useReplay(hook.id);
-  if (log.isError && log.data === undefined) return <Failure title="The log cannot be shown" problem={asProblem(log.error)} retry={() => void log.refetch()} />;
+  if (log.isError && log.data === undefined)
+    return <Failure title="The log cannot be shown" problem={asProblem(log.error)} retry={() => void log.refetch()} />;
   if (log.data === undefined) return <Skeleton height={200} role="status" aria-label="Loading" />;
   const list = log.data.pages.flatMap((p) => p.deliveries);
-  if (list.length === 0) return <Empty title="Nothing was sent">{state === undefined ? 'What happens from now on is sent, and shown here: delivered messages for 3 days, others for 14. Send a test to see whether your server takes it.' : 'No message is in this state.'}</Empty>;
+  if (list.length === 0)
+    return (
+      <Empty title="Nothing was sent">
+        {state === undefined
+          ? 'What happens from now on is sent, and shown here: delivered messages for 3 days, others for 14. ' +
+            'Send a test to see whether your server takes it.'
+          : 'No message is in this state.'}
+      </Empty>
+    );
   return (
     <>
       {replay.error && <Failure title="It was not sent again" problem={replay.error} />}
@@ -162,7 +215,9 @@ function Log({ hook, state, admin }: { hook: Webhook; state: Delivery['state'] |
             </Table.Td>
             <Table.Td>
               <Text size="sm">{answer(d)}</Text>
-              {d.state !== 'delivered' && d.response_body !== undefined && d.response_body !== '' && <Code style={{ overflowWrap: 'anywhere' }}>{d.response_body.slice(0, 200)}</Code>}
+              {d.state !== 'delivered' && d.response_body !== undefined && d.response_body !== '' && (
+                <Code style={{ overflowWrap: 'anywhere' }}>{d.response_body.slice(0, 200)}</Code>
+              )}
               {d.next_attempt_at !== null && (
                 <Text size="xs" c="dimmed">
                   next try <When at={d.next_attempt_at} zone={viewerZone} precise />
@@ -172,10 +227,19 @@ function Log({ hook, state, admin }: { hook: Webhook; state: Delivery['state'] |
             <Table.Td>
               <When at={d.created_at} zone={viewerZone} precise />
             </Table.Td>
-            <Table.Td>{d.last_attempt_at === null ? '' : <When at={d.last_attempt_at} zone={viewerZone} precise />}</Table.Td>
+            <Table.Td>
+              {d.last_attempt_at === null ? '' : <When at={d.last_attempt_at} zone={viewerZone} precise />}
+            </Table.Td>
             {admin && (
               <Table.Td>
-                <Button size="xs" variant="default" disabled={d.state === 'pending'} loading={replay.isPending && replay.variables === d.id} onClick={() => replay.mutate(d.id)} aria-label={`Send ${d.type} again`}>
+                <Button
+                  size="xs"
+                  variant="default"
+                  disabled={d.state === 'pending'}
+                  loading={replay.isPending && replay.variables === d.id}
+                  onClick={() => replay.mutate(d.id)}
+                  aria-label={`Send ${d.type} again`}
+                >
                   Send again
                 </Button>
               </Table.Td>
@@ -206,7 +270,10 @@ function Rotate({ hook, close }: { hook: Webhook; close: () => void }) {
   return (
     <Confirm
       title="Make a new secret?"
-      lines={['It is shown once.', 'For 24 hours messages are signed with both secrets: change it on your server within that time.']}
+      lines={[
+        'It is shown once.',
+        'For 24 hours messages are signed with both secrets: change it on your server within that time.',
+      ]}
       confirm="Make a new secret"
       busy={rotate.isPending}
       problem={rotate.error}
@@ -222,7 +289,14 @@ function Active({ hook, close }: { hook: Webhook; close: () => void }) {
   return (
     <Confirm
       title={off ? 'Deactivate the endpoint?' : 'Activate the endpoint?'}
-      lines={off ? ['Events of the time in which it is inactive are never sent.', 'What waits fails when its turn comes, and can be sent again.'] : ['It is told of what happens from now on.']}
+      lines={
+        off
+          ? [
+              'Events of the time in which it is inactive are never sent.',
+              'What waits fails when its turn comes, and can be sent again.',
+            ]
+          : ['It is told of what happens from now on.']
+      }
       confirm={off ? 'Deactivate' : 'Activate'}
       grave={off}
       busy={change.isPending}
@@ -239,7 +313,10 @@ function Delete({ hook, close }: { hook: Webhook; close: () => void }) {
   return (
     <Confirm
       title="Delete the endpoint?"
-      lines={['Its log and what was still to be sent to it are deleted too.', 'To hold it for a while, deactivate it instead.']}
+      lines={[
+        'Its log and what was still to be sent to it are deleted too.',
+        'To hold it for a while, deactivate it instead.',
+      ]}
       confirm="Delete"
       grave
       busy={remove.isPending}
@@ -282,7 +359,15 @@ function ReplayFailed({ hook, close }: { hook: Webhook; close: () => void }) {
         );
       }}
     >
-      <TextInput type="datetime-local" label="Since" description={`By your clock, ${viewerZone}`} required withAsterisk={false} value={since} onChange={(e) => setSince(e.currentTarget.value)} />
+      <TextInput
+        type="datetime-local"
+        label="Since"
+        description={`By your clock, ${viewerZone}`}
+        required
+        withAsterisk={false}
+        value={since}
+        onChange={(e) => setSince(e.currentTarget.value)}
+      />
     </Confirm>
   );
 }

@@ -21,7 +21,10 @@ export default function WebhooksPage() {
   return (
     <ListingPage
       title="Webhooks"
-      intro="Other systems are told what happens by signed POSTs (Standard Webhooks), with tries over days. Each endpoint has a log, from which messages can be sent again."
+      intro={
+        'Other systems are told what happens by signed POSTs (Standard Webhooks), with tries over days. ' +
+        'Each endpoint has a log, from which messages can be sent again.'
+      }
       action={
         admin && (
           <Button leftSection={<PlusIcon />} onClick={open}>
@@ -35,7 +38,8 @@ export default function WebhooksPage() {
         <>
           {list.length === 0 ? (
             <Empty title="No endpoints yet" action={admin && <Button onClick={open}>Add the first one</Button>}>
-              Give the address of a server of yours, and it learns of ended calls, results, callbacks and campaigns as they happen, without asking.
+              Give the address of a server of yours, and it learns of ended calls, results, callbacks and campaigns as
+              they happen, without asking.
             </Empty>
           ) : (
             <Rows
@@ -68,9 +72,23 @@ export default function WebhooksPage() {
                     <Table.Td>
                       <ToneBadge tone={s.tone} label={s.label} title={s.more} />
                     </Table.Td>
-                    <Table.Td title={h.types.join('\n')}>{h.types.length === 0 ? 'all' : h.types.length === 1 ? h.types[0] : plural(h.types.length, 'event')}</Table.Td>
+                    <Table.Td title={h.types.join('\n')}>
+                      {h.types.length === 0
+                        ? 'all'
+                        : h.types.length === 1
+                          ? h.types[0]
+                          : plural(h.types.length, 'event')}
+                    </Table.Td>
                     <Table.Td>{h.campaigns.length === 0 ? 'all' : plural(h.campaigns.length, 'campaign')}</Table.Td>
-                    <Table.Td>{h.last_delivered_at === null ? <Text size="sm" c="dimmed">never</Text> : <When at={h.last_delivered_at} zone={viewerZone} precise />}</Table.Td>
+                    <Table.Td>
+                      {h.last_delivered_at === null ? (
+                        <Text size="sm" c="dimmed">
+                          never
+                        </Text>
+                      ) : (
+                        <When at={h.last_delivered_at} zone={viewerZone} precise />
+                      )}
+                    </Table.Td>
                   </Table.Tr>
                 );
               })}

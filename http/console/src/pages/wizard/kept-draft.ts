@@ -30,7 +30,8 @@ export function kept(key: string): Draft | undefined {
   try {
     const d = JSON.parse(localStorage.getItem(key) ?? 'null') as Partial<Draft> | null;
     if (typeof d?.window !== 'object') return undefined;
-    const known = Object.entries(d as Record<string, unknown>).filter(([, v]) => v !== null); // a number that was not whole is null in JSON
+    // A number that was not whole is null in JSON.
+    const known = Object.entries(d as Record<string, unknown>).filter(([, v]) => v !== null);
     return { ...blank, ...Object.fromEntries(known), window: { ...blank.window, ...d.window } };
   } catch {
     return undefined;

@@ -18,7 +18,8 @@ export function ContactsStep({ campaign: c }: { campaign: Campaign }) {
   return (
     <Stack>
       <Text size="sm">
-        The campaign has <b data-figure="contacts_so_far">{plural(c.counters.total, 'contact')}</b>. More can be added while it runs, from files and by the API.
+        The campaign has <b data-figure="contacts_so_far">{plural(c.counters.total, 'contact')}</b>. More can be added
+        while it runs, from files and by the API.
       </Text>
       {mayAddContacts(c, role) ? (
         <ContactsFile campaign={c} />
@@ -49,7 +50,13 @@ export function ReviewStep({ campaign: c }: { campaign: Campaign }) {
   return (
     <Stack>
       {flight.isPending && <Skeleton height={160} role="status" aria-label="Loading" />}
-      {flight.isError && <Failure title="What Start would meet is not known" problem={flight.error} retry={() => void flight.refetch()} />}
+      {flight.isError && (
+        <Failure
+          title="What Start would meet is not known"
+          problem={flight.error}
+          retry={() => void flight.refetch()}
+        />
+      )}
       {flight.data && <Preflight flight={flight.data} zone={c.settings.window.zone} />}
       {flight.data?.ready === true && (
         <>
@@ -71,7 +78,12 @@ export function ReviewStep({ campaign: c }: { campaign: Campaign }) {
         <Button variant="default" component={Link} href={page}>
           Keep as a draft
         </Button>
-        <Button leftSection={<PlayIcon size={16} />} disabled={flight.data?.ready !== true || c.status !== 'draft'} loading={command.isPending} onClick={start}>
+        <Button
+          leftSection={<PlayIcon size={16} />}
+          disabled={flight.data?.ready !== true || c.status !== 'draft'}
+          loading={command.isPending}
+          onClick={start}
+        >
           Start
         </Button>
       </Group>

@@ -72,7 +72,8 @@ export function Preflight({ flight: f, zone }: { flight: Schemas['Preflight']; z
                 Started now, it would end about <When at={e.ends_at} zone={zone} />.{' '}
               </>
             )}
-            {e.measured ? 'From earlier attempts' : 'From usual values'}: {share(e.answer_rate)} of dials are answered, a conversation takes {seconds(Math.round(e.aht_s))}. The duration counts time inside the window.
+            {e.measured ? 'From earlier attempts' : 'From usual values'}: {share(e.answer_rate)} of dials are answered,
+            a conversation takes {seconds(Math.round(e.aht_s))}. The duration counts time inside the window.
           </Text>
         </>
       )}

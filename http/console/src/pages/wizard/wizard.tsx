@@ -50,7 +50,10 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
   const asked = steps.find((s) => s.id === search.get('step'))?.id ?? 'basics';
   const at: StepId = c === undefined && (asked === 'contacts' || asked === 'review') ? 'basics' : asked;
   const key = keyOf(user.email, c);
-  const form = useForm(kept(key) ?? c?.settings ?? blank, { keep: (d) => keep(key, d), ...(c?.ever_run ? { locked: lockedOnceRun } : {}) });
+  const form = useForm(kept(key) ?? c?.settings ?? blank, {
+    keep: (d) => keep(key, d),
+    ...(c?.ever_run ? { locked: lockedOnceRun } : {}),
+  });
   const create = useCreateCampaign();
   const edit = useEdit(c?.campaign_id ?? '');
   const [problem, setProblem] = useState<Problem>();
@@ -77,7 +80,8 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
     if (after === undefined || !form.check(step.fields)) return;
     if (c === undefined) {
       if (at !== saveAfter) show(after.id);
-      else if (form.check()) create.mutate(request(form.draft), { onSuccess: (made) => saved(made, after.id), onError: refused });
+      else if (form.check())
+        create.mutate(request(form.draft), { onSuccess: (made) => saved(made, after.id), onError: refused });
       else show(steps.find((s) => s.fields.some((f) => form.error(f) !== undefined))?.id ?? 'basics');
       return;
     }
@@ -85,7 +89,10 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
       show(after.id);
       return;
     }
-    edit.mutate({ ...patchOf(c.settings, form.draft), version: c.version }, { onSuccess: (changed) => saved(changed, after.id), onError: refused });
+    edit.mutate(
+      { ...patchOf(c.settings, form.draft), version: c.version },
+      { onSuccess: (changed) => saved(changed, after.id), onError: refused },
+    );
   };
   const discard = () => {
     drop(key);
@@ -93,18 +100,33 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
     go('/campaigns');
     notifications.show({ message: 'The draft was thrown away' });
   };
-  const beside = problem !== undefined && problem.errors.length > 0 && problem.errors.every((e) => steps.some((s) => s.fields.includes(e.field.replace(/\[.*$/, ''))));
+  const beside =
+    problem !== undefined &&
+    problem.errors.length > 0 &&
+    problem.errors.every((e) => steps.some((s) => s.fields.includes(e.field.replace(/\[.*$/, ''))));
   return (
     <Stack maw={900}>
       <div>
-        <Anchor component={Link} href={c === undefined ? '/campaigns' : `/campaigns/${encodeURIComponent(c.campaign_id)}`} size="sm" c="dimmed" display="inline-flex" style={{ alignItems: 'center', gap: 4 }}>
+        <Anchor
+          component={Link}
+          href={c === undefined ? '/campaigns' : `/campaigns/${encodeURIComponent(c.campaign_id)}`}
+          size="sm"
+          c="dimmed"
+          display="inline-flex"
+          style={{ alignItems: 'center', gap: 4 }}
+        >
           <LeftIcon size={14} /> {c === undefined ? 'Campaigns' : c.settings.name}
         </Anchor>
         <Title order={1} size="h2" mt={4}>
           {c === undefined ? 'New campaign' : `Set up ${c.settings.name}`}
         </Title>
       </div>
-      <Steps steps={steps} current={at} reach={(id) => c !== undefined || steps.findIndex((s) => s.id === id) < index} go={(id) => show(id as StepId)} />
+      <Steps
+        steps={steps}
+        current={at}
+        reach={(id) => c !== undefined || steps.findIndex((s) => s.id === id) < index}
+        go={(id) => show(id as StepId)}
+      />
       {problem && !beside && <Failure title="That was not saved" problem={problem} />}
       <Paper withBorder p={{ base: 'md', sm: 'lg' }} component="section" aria-label={step.label}>
         <form
