@@ -81,6 +81,9 @@ func (d *Dialout) handle(event any) {
 			scrub(&d.Call.Machine.A, e.Tombstone)
 		}
 	case *SayAgain:
+	case *SeatGranted:
+		d.Call.receive(e)
+		d.follow()
 	default:
 		d.Call.receive(e)
 	}
@@ -158,9 +161,25 @@ func (d *Dialout) config() attempt.Config {
 
 func (d *Dialout) adopt(at attempt.Attempt) { d.Call.own(at, d.config(), d.Call.Bot) }
 
+// adopted takes the media path over too. What the bot did under the earlier owner means nothing
+// before the call has its seat (attempt's table), so that comes first.
 func (d *Dialout) adopted() {
-	d.Call.Replays = false
-	d.emit(&AttachMedia{d.Call.Machine.A.ID})
+	m := &d.Call.Machine
+	switch {
+	case m.A.AnsweredAt == nil && m.A.Ending == nil: // the seat comes with the answer
+		return
+	case !m.A.Seated && m.PhaseNow() == attempt.PhaseWaiting:
+		d.Call.apply(attempt.Event{Kind: attempt.SeatGranted, At: d.Call.in.Now})
+	}
+	d.follow()
+}
+
+// follow has the events of a media path that is taken over replayed.
+func (d *Dialout) follow() {
+	if d.Call.Replays {
+		d.Call.Replays = false
+		d.emit(&AttachMedia{d.Call.Machine.A.ID})
+	}
 }
 
 func (d *Dialout) event(t journal.Type) journal.Event {

@@ -230,11 +230,22 @@ func TestADialoutOutlivesACrash(t *testing.T) {
 		r.known = known
 		r.clear()
 		r.apply(&Restarted{})
-		if lost := r.has("write 2 attempt.ended"); lost != (known == 0) || r.has("attach media of a") == lost {
+		if lost := r.has("write 2 attempt.ended"); lost != (known == 0) || r.has("attach media of a") {
 			t.Errorf("%d legs are known: %v", known, r.log)
 		}
 		if known == 0 && r.write().Attempts[0].Outcome != engine.OutcomeSystemError {
 			t.Errorf("%s", r.write().Attempts[0].Outcome)
+		}
+		if known > 0 { // what its bot did counts from the seat on, which comes with the answer
+			r.apply(r.leg(1, engine.LegAnswered, answered))
+			seat := last[*ToSelf](r).Event
+			r.clear()
+			r.on(r.mediaEvent(engine.MediaBotConnected))
+			r.on(seat, "attach bot", "attach media of a")
+			r.apply(r.mediaEvent(engine.MediaBotConnected))
+			if !r.has("write 3 attempt.connected") {
+				t.Errorf("its bot is there: %v", r.log)
+			}
 		}
 	}
 	// It had ended except for its last leg.
@@ -250,6 +261,47 @@ func TestADialoutOutlivesACrash(t *testing.T) {
 	}
 	r.on(&Restarted{}, "release number of a", "over", "write 2 attempt.ended +free")
 	r.on(&Restarted{}, "attach media of a")
+}
+
+// A node whose way to the database is cut goes on with its calls; the next owner knows from the
+// database that they ring, or that they are answered, and finds them served.
+func TestADialoutThatIsTakenOverIsServedByTheBotThatItHas(t *testing.T) {
+	for _, stored := range []attempt.State{attempt.Ringing, attempt.Answered} {
+		r := dialoutRig(t)
+		r.place()
+		r.durable(1)
+		r.apply(r.leg(1, engine.LegSent))
+		r.apply(r.leg(1, engine.LegProvisional, code(180)))
+		ringing := r.call.Machine.A
+		r.apply(r.leg(1, engine.LegAnswered, answered))
+		row := r.write().Attempts[0]
+		if row.Seated || row.State != attempt.Answered || ringing.State != attempt.Ringing {
+			t.Fatalf("%+v", row)
+		}
+		answer := r.now
+		next := dialoutRig(t)
+		next.now, next.known = r.now.Add(7*time.Second), 1
+		bot := next.mediaEvent
+		if stored == attempt.Ringing {
+			next.apply(&Started{Lost: &ringing})
+			next.seq[first.Leg(1)] = 2
+			next.apply(next.leg(1, engine.LegAnswered, answered, func(e *engine.LegEvent) { e.At = answer }))
+			seat := last[*ToSelf](next).Event
+			next.apply(bot(engine.MediaBotConnected)) // ahead of the seat: it comes again
+			next.apply(seat)
+		} else {
+			next.apply(&Started{Lost: &row})
+		}
+		if !next.has("attach bot") || !next.has("attach media of a") {
+			t.Fatalf("%s: %v", stored, next.log)
+		}
+		e := bot(engine.MediaBotConnected)
+		e.At = answer.Add(time.Second)
+		next.apply(e)
+		if a := &next.call.Machine.A; a.State != attempt.Connected || !a.BotConnectedAt.Equal(e.At) {
+			t.Errorf("%s: %s, %v", stored, a.State, next.log)
+		}
+	}
 }
 
 func TestADialoutForgetsAnErasedPerson(t *testing.T) {
