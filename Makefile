@@ -27,9 +27,11 @@ include deps/tests.mk http/console/console.mk bench/lab/lab.mk
 
 help: ## Print this list.
 	@awk 'BEGIN { FS = ":[^#]*## " } /^[a-z][a-z-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 } \
-		/^[a-z][a-z-]*:.*#: / { split($$0, a, ":"); more = more " " a[1] } END { print "\nMore, explained in the Makefile:"; print more }' \
+		/^[a-z][a-z-]*:.*#: / { split($$0, a, ":"); more = more " " a[1] } \
+		END { print "\nMore, explained in the Makefile:"; print more }' \
 		$(MAKEFILE_LIST) | fold -s -w 110
-	@echo; echo '  ARGS="…" is passed to the program by run, serve, cluster, load and soak: make run ARGS="--exit --json"'
+	@echo; echo '  ARGS="…" is passed to the program by run, serve, cluster, load and soak:' \
+		'make run ARGS="--exit --json"'
 
 ## What the machine needs beside Go
 
@@ -37,7 +39,8 @@ deps: need-go ## Install what is missing on Debian or Ubuntu, as root or with su
 	@GO="$(GO)" deps/install tests
 
 need-go:
-	@command -v $(GO) >/dev/null || { echo "go was not found. Install Go 1.26 or newer from https://go.dev/dl/ and put it on the PATH," >&2; \
+	@command -v $(GO) >/dev/null || { \
+		echo "go was not found. Install Go 1.26 or newer from https://go.dev/dl/ and put it on the PATH," >&2; \
 		echo "or name it: make GO=/path/to/go $(MAKECMDGOALS)" >&2; exit 1; }
 
 deps-run deps-etcd: need-go
@@ -48,8 +51,10 @@ deps-run deps-etcd: need-go
 build: need-go ## Build bin/dialler, with the console where Node.js and npm are installed.
 	@if deps/node --version >/dev/null 2>&1 && command -v npm >/dev/null; then \
 		$(MAKE) -s console || echo "make build: the console was not built; going on without a new one" >&2; \
-	else echo "make build: without the console, which needs Node.js 20.19 or newer and npm (make deps installs them)" >&2; fi
-	@CGO_ENABLED=0 $(GO) build -trimpath $$(git rev-parse -q --verify HEAD >/dev/null 2>&1 || echo -buildvcs=false) -o $(BIN) . >&2
+	else echo "make build: without the console, which needs Node.js 20.19 or newer and npm" \
+		"(make deps installs them)" >&2; fi
+	@CGO_ENABLED=0 $(GO) build -trimpath \
+		$$(git rev-parse -q --verify HEAD >/dev/null 2>&1 || echo -buildvcs=false) -o $(BIN) . >&2
 
 run: deps-run build ## Run the dialler with a model carrier, a model bot and a campaign.
 	@$(BIN) sandbox $(ARGS)
@@ -72,7 +77,8 @@ quick: need-go ## Run the tests that take a minute: engine, actors, API, laws; n
 	$(GO) test -p 4 ./engine/... ./actors/... ./http/... ./command ./docs .
 
 contract: deps #: Make 20,000 requests from openapi.yaml: CONTRACT_REQUESTS=20000, CONTRACT_SEED=7.
-	CONTRACT_SEED=$${CONTRACT_SEED:-$$(date +%s)} CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} $(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
+	CONTRACT_SEED=$${CONTRACT_SEED:-$$(date +%s)} CONTRACT_REQUESTS=$${CONTRACT_REQUESTS:-20000} \
+		$(GO) test -count=1 -run TestWhateverIsAskedIsAnsweredAsTheFileSays -v -timeout 30m ./process
 
 check: fmt lint console-check test ## Run what a change must pass: format, linters, vet, tests.
 
@@ -91,7 +97,9 @@ bench: need-go #: Run the Go benchmarks; BENCH=regexp picks some.
 
 # Property tests of the core and the tree draw random input from a seed and print the seed that fails. In `make test`
 # each draws some hundred; here each draws SIM_CHECKS. Then SIM_CAMPAIGNS campaigns of random settings and faults.
-rapid = {{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}
+rapid = {{$$p := .ImportPath}}$\
+	{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}$\
+	{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$$p}}{{"\n"}}{{end}}{{end}}
 sim: need-go #: Seeded property tests with SIM_CHECKS draws each, then SIM_CAMPAIGNS simulated campaigns with faults.
 	@set -e; pkgs=$$($(GO) list -f '$(rapid)' ./engine/... ./actors/... | sort -u); \
 	[ -n "$$pkgs" ] || { echo "no property tests in the tree" >&2; exit 1; }; \
@@ -99,7 +107,8 @@ sim: need-go #: Seeded property tests with SIM_CHECKS draws each, then SIM_CAMPA
 	$(GO) test -count=1 -timeout 60m ./engine/sim -run '^TestDrawnCampaigns' -campaigns $(SIM_CAMPAIGNS)
 
 fuzz: need-go #: Fuzz every Fuzz… function for FUZZTIME each.
-	@set -e; $(call test_dirs,^func Fuzz) | while read -r dir; do for f in $$($(GO) -C "$$dir" test -list '^Fuzz' . | grep '^Fuzz'); do \
+	@set -e; $(call test_dirs,^func Fuzz) | while read -r dir; do \
+		for f in $$($(GO) -C "$$dir" test -list '^Fuzz' . | grep '^Fuzz'); do \
 		echo "fuzz $$dir $$f"; $(GO) -C "$$dir" test -run='^$$' -fuzz="^$$f\$$" -fuzztime=$(FUZZTIME) .; done; done
 
 ## Generate

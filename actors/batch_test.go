@@ -21,7 +21,9 @@ import (
 func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 	for _, sticky := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.StickyExclusion, s.AlwaysOn = sticky, true })
+			r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) {
+				s.StickyExclusion, s.AlwaysOn = sticky, true
+			})
 			defer r.tree.Close()
 			r.results()
 			r.add(2) // 0, 1

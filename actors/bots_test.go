@@ -36,7 +36,10 @@ func TestACampaignWhoseBotIsDeletedFailsAndItsConversationsFinish(t *testing.T) 
 		r.results()
 		r.add(60)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "it talks and rings", func() bool { l := r.detail().Live; return l.InProgress > 1 && l.Ringing+l.Dialling > 1 })
+		r.until(time.Minute, "it talks and rings", func() bool {
+			l := r.detail().Live
+			return l.InProgress > 1 && l.Ringing+l.Dialling > 1
+		})
 		talking := r.detail().Live.InProgress
 		r.bots()
 		d := r.detail()

@@ -71,7 +71,9 @@ func TestAStepOfTheWallClockChangesWhoIsDue(t *testing.T) {
 		defer r.tree.Close()
 		r.add(5)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "the first attempts are over", func() bool { return r.world.Invited() == 5 && r.world.LiveCalls() == 0 })
+		r.until(time.Minute, "the first attempts are over", func() bool {
+			return r.world.Invited() == 5 && r.world.LiveCalls() == 0
+		})
 		time.Sleep(time.Minute) // virtual
 		r.stepClock(6 * time.Hour)
 		r.until(6*time.Second, "the retries are due by the clock that was set forward",
@@ -93,7 +95,9 @@ func TestAStepOfTheWallClockChangesWhoIsDue(t *testing.T) {
 // Contacts in memory were due when they were read; after a step back they no longer are.
 func TestAStepBackTakesContactsThatAreNotDueYetOutOfTheLookAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 60*time.Second), func(s *campaign.Settings) { s.Concurrency, s.AbandonCapPPM, s.AlwaysOn = 1, 0, true })
+		r := newRig(t, steady(2*time.Second, 60*time.Second), func(s *campaign.Settings) {
+			s.Concurrency, s.AbandonCapPPM, s.AlwaysOn = 1, 0, true
+		})
 		defer r.tree.Close()
 		r.results()
 		r.add(30)

@@ -35,7 +35,9 @@ func (r *rig) operated() (list []journal.Event) {
 
 func TestAContactThatAnOperatorRetriesIsDialledNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { s.Concurrency, s.AbandonCapPPM = 1, 0 })
+		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
+			s.Concurrency, s.AbandonCapPPM = 1, 0
+		})
 		defer r.tree.Close()
 		r.results()
 		r.add(3000) // more than the look-ahead can hold

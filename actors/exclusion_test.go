@@ -41,7 +41,9 @@ func TestACampaignOutsideItsWindowHoldsNoSeats(t *testing.T) {
 
 func TestExclusionByMetadataRefusesATriggerThatDoesNotRepeatIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) { s.AlwaysOn, s.StickyExclusion = true, true })
+		r := newRig(t, steady(2*time.Second, 20*time.Second), func(s *campaign.Settings) {
+			s.AlwaysOn, s.StickyExclusion = true, true
+		})
 		defer r.tree.Close()
 		r.results()
 		r.act(campaign.ActionStart)
@@ -80,7 +82,9 @@ func TestAnExclusionOvertakesATriggerThatIsUnderWay(t *testing.T) {
 	for _, by := range []campaign.Exclude{{Number: number(1)}, {Match: map[string]string{"account": "7"}}} {
 		for _, after := range []time.Duration{time.Millisecond, 3 * time.Millisecond, 5 * time.Millisecond} {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, steady(10*time.Second, 20*time.Second), func(s *campaign.Settings) { s.AlwaysOn, s.StickyExclusion = true, true })
+				r := newRig(t, steady(10*time.Second, 20*time.Second), func(s *campaign.Settings) {
+					s.AlwaysOn, s.StickyExclusion = true, true
+				})
 				defer r.tree.Close()
 				r.results()
 				r.act(campaign.ActionStart)

@@ -275,7 +275,9 @@ func TestATriggerThatIsUnderWayIsStoredBeforeTheSwitch(t *testing.T) {
 	for _, concurrency := range []int{10, 1} { // dialled at once, or queued
 		for after := time.Duration(0); after < 20*time.Millisecond; after += time.Millisecond {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, steady(5*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn, s.Concurrency = true, concurrency })
+				r := newRig(t, steady(5*time.Second, 10*time.Second), func(s *campaign.Settings) {
+					s.AlwaysOn, s.Concurrency = true, concurrency
+				})
 				defer r.tree.Close()
 				r.results()
 				r.act(campaign.ActionStart)
@@ -542,7 +544,9 @@ func TestATreeThatIsClosedEndsItsImports(t *testing.T) {
 // A dry run adds and dials nobody, and reports what the file would add.
 func TestADryRunAddsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.StickyExclusion, s.AlwaysOn = true, true })
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) {
+			s.StickyExclusion, s.AlwaysOn = true, true
+		})
 		defer r.tree.Close()
 		r.results()
 		r.add(1)

@@ -76,7 +76,8 @@ func TestTwoCampaignsShareTheSeatsOfTheirBotByWeight(t *testing.T) {
 func TestAStickyNumberCallsTheContactAgain(t *testing.T) {
 	for _, sticky := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },
+			r := newRig(t,
+				func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },
 				func(s *campaign.Settings) {
 					s.StickyNumber = sticky
 					for i := range 5 {
@@ -321,14 +322,17 @@ func TestStrikesRestAndAnswerRateOfANumberSurviveTheProcess(t *testing.T) {
 func TestStrikesBelowTheLimitSurviveTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const from = engine.PhoneNumber("+4930111111")
-		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 403} },
+		r := newRig(t,
+			func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 403} },
 			func(s *campaign.Settings) { s.Numbers, s.MaxAttempts, s.AlwaysOn = []engine.PhoneNumber{from}, 1, true })
 		r.tree.Close()
 		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: from, ConcurrentCap: 1, State: "active"}} })
 		r.start()
 		r.add(4)
 		r.act(campaign.ActionStart)
-		r.until(time.Minute, "four strikes", func() bool { return r.numberStatus(from).Strikes == 4 && r.detail().Counters.Failed == 4 })
+		r.until(time.Minute, "four strikes", func() bool {
+			return r.numberStatus(from).Strikes == 4 && r.detail().Counters.Failed == 4
+		})
 		time.Sleep(time.Second) // virtual
 		r.kill()
 		r.start()

@@ -24,12 +24,13 @@ func (r *rig) inOrder() []attempt.Attempt {
 // oneByOne is a campaign with one line, whose calls are never answered.
 func oneByOne(ring time.Duration, edit func(*campaign.Settings)) (func(engine.PhoneNumber, int) actortest.Script,
 	func(*campaign.Settings)) {
-	return func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: ring, Code: 486} }, func(s *campaign.Settings) {
-		s.Concurrency, s.AbandonCapPPM, s.MaxAttempts, s.RetryDelaySec = 1, 0, 2, 10
-		if edit != nil {
-			edit(s)
+	return func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: ring, Code: 486} },
+		func(s *campaign.Settings) {
+			s.Concurrency, s.AbandonCapPPM, s.MaxAttempts, s.RetryDelaySec = 1, 0, 2, 10
+			if edit != nil {
+				edit(s)
+			}
 		}
-	}
 }
 
 func TestTheFirstPassIsTheContactsOfTheRunAndOfTheBatchBeforeAnyRetry(t *testing.T) {

@@ -187,7 +187,9 @@ func TestABotsLegOfAnEarlierLifeIsEnded(t *testing.T) {
 		r.kill()
 		r.world.RecoverTakes = 3 * time.Second
 		r.start()
-		r.until(5*time.Second, "callees and bots are ended", func() bool { return r.world.RecoveredLegs() == 10 && r.world.LiveCalls() == 0 })
+		r.until(5*time.Second, "callees and bots are ended", func() bool {
+			return r.world.RecoveredLegs() == 10 && r.world.LiveCalls() == 0
+		})
 		r.until(time.Minute, "no number is held", func() bool {
 			n := 0
 			r.store.View(func() { n = len(r.store.Holds) })

@@ -16,7 +16,9 @@ func TestAddingSomebodyAgainUndoesAnExclusionThatIsNotSticky(t *testing.T) {
 	for _, sticky := range []bool{true, false} {
 		for _, by := range []string{"list", "file", "trigger"} {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.StickyExclusion, s.AlwaysOn = sticky, true })
+				r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) {
+					s.StickyExclusion, s.AlwaysOn = sticky, true
+				})
 				defer r.tree.Close()
 				r.results()
 				r.add(3) // 0, 1, 2

@@ -432,7 +432,9 @@ func TestAnExclusionThatWaitsForTheEndOfACallCountsOnceAndKeepsItsReason(t *test
 
 func TestACampaignThatATrunkHeldBackDialsWithinASecondOfItsEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 401} }, nil)
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: time.Second, Code: 401}
+		}, nil)
 		defer r.tree.Close()
 		r.add(1)
 		r.act(campaign.ActionStart)

@@ -149,7 +149,9 @@ func TestADoNotCallResultIsAnsweredOnceTheNumberIsCalledNoMore(t *testing.T) {
 				}
 				r.act(campaign.ActionStart)
 			}
-			r.until(time.Minute, "a conversation", func() bool { return r.world.InvitedTo(number(1)) == 1 && r.world.LiveCalls() == 0 })
+			r.until(time.Minute, "a conversation", func() bool {
+				return r.world.InvitedTo(number(1)) == 1 && r.world.LiveCalls() == 0
+			})
 			time.Sleep(time.Second) // virtual: its end is stored
 			id := r.attempts()[0].ID.Call()
 			r.callBy(by.then, 1)

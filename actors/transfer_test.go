@@ -59,7 +59,9 @@ func (r *rig) transferIs(id engine.AttemptID, want attempt.TransferResult) {
 
 func (r *rig) ends(id engine.AttemptID, by engine.Party) {
 	r.t.Helper()
-	r.until(time.Hour, "the call ends", func() bool { return r.attempt(id).State == attempt.Ended && r.world.LivePeers() == 0 })
+	r.until(time.Hour, "the call ends", func() bool {
+		return r.attempt(id).State == attempt.Ended && r.world.LivePeers() == 0
+	})
 	a := r.attempt(id)
 	if a.HungUpBy != by || !a.WasConnected() {
 		r.t.Errorf("%s, hung up by %s", a.Outcome, a.HungUpBy)
@@ -170,7 +172,9 @@ func TestATargetsLegOfAnEarlierLifeIsEnded(t *testing.T) {
 		synctest.Wait()
 		r.kill()
 		r.start()
-		r.until(5*time.Second, "callee and target are ended", func() bool { return r.world.RecoveredLegs() == 2 && r.world.LiveCalls() == 0 })
+		r.until(5*time.Second, "callee and target are ended", func() bool {
+			return r.world.RecoveredLegs() == 2 && r.world.LiveCalls() == 0
+		})
 		r.until(time.Minute, "the attempt is closed", func() bool { return len(r.openAttempts()) == 0 })
 		r.peersOver()
 	})

@@ -99,7 +99,9 @@ func TestATriggerUnderAKeyThatWasUsedChangesNothing(t *testing.T) {
 // or not.
 func TestAnExclusionBehindAQueuedTriggerCoversItsContact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) { s.AlwaysOn, s.StickyExclusion = true, true })
+		r := newRig(t, steady(2*time.Second, 10*time.Second), func(s *campaign.Settings) {
+			s.AlwaysOn, s.StickyExclusion = true, true
+		})
 		defer r.tree.Close()
 		r.results()
 		r.calledAndPaused(1)

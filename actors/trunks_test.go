@@ -34,7 +34,9 @@ func (r *rig) trunks(list []engine.TrunkSettings, put ...engine.TrunkID) {
 
 func TestEditingOneTrunkLeavesAnotherOnesHealthAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 401} }, nil)
+		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script {
+			return actortest.Script{Ring: time.Second, Code: 401}
+		}, nil)
 		defer r.tree.Close()
 		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
 		r.tree.NumberChanged(r.store.Nums[0])
@@ -114,7 +116,9 @@ func TestARefusedCallerIDStopsNoOtherCampaign(t *testing.T) {
 		r.results()
 		r.add(60)
 		r.act(campaign.ActionStart)
-		other := r.beside("cmp_other", theirs, 40, func(s *campaign.Settings) { s.Numbers = []engine.PhoneNumber{"+4930222222"} })
+		other := r.beside("cmp_other", theirs, 40, func(s *campaign.Settings) {
+			s.Numbers = []engine.PhoneNumber{"+4930222222"}
+		})
 		other.until(2*time.Minute, "everybody of the healthy campaign was called", func() bool {
 			if s := r.trunkStatus("trunk"); s.Health != trunk.Up {
 				t.Fatalf("the trunk is %s: %s", s.Health, s.Reason)
@@ -169,7 +173,8 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 // no more INVITEs leave in any second than the trunk takes.
 func TestNoMoreInvitesLeaveWithinASecondThanTheTrunkTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },
+		r := newRig(t,
+			func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} },
 			func(s *campaign.Settings) { s.MaxAttempts, s.Concurrency = 1, 10 })
 		defer r.tree.Close()
 		const limit = 5

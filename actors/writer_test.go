@@ -82,7 +82,9 @@ func TestAWriterThatFaultsOnAResultOfTheSpoolLosesNothingOfIt(t *testing.T) {
 					if !back {
 						r.faults.OnResult(c.place, c.nth)
 					}
-					r.until(10*time.Second, "every call is with the bot", func() bool { return r.detail().Live.InProgress == 10 && r.world.Acked() == 10 })
+					r.until(10*time.Second, "every call is with the bot", func() bool {
+						return r.detail().Live.InProgress == 10 && r.world.Acked() == 10
+					})
 					time.Sleep(time.Minute) // virtual: every conversation ends meanwhile
 					if back {
 						r.faults.OnResult(c.place, c.nth)

@@ -20,14 +20,14 @@ import (
 )
 
 type benchCmd struct {
-	AMD      benchAMDCmd      `cmd:"" name:"amd" help:"Play a folder of recordings through real calls, with and without classification: verdicts next to those of the recordings, and when the bot is heard."`
+	AMD      benchAMDCmd      `cmd:"" name:"amd" help:"${help_bench_amd}"`
 	Carrier  benchCarrierCmd  `cmd:"" help:"A model carrier: real SIP and RTP, and a ledger of every INVITE."`
 	Bot      benchBotCmd      `cmd:"" help:"A model bot: a real Media Streams server that posts results."`
-	Campaign benchCampaignCmd `cmd:"" help:"Play a scenario as a real campaign, over SIP, and compare it with what the simulator says."`
-	Cluster  benchClusterCmd  `cmd:"" help:"Run a cluster on this machine, with etcd, PostgreSQL, a model carrier, a model bot and campaigns, for you to break."`
-	Console  benchConsoleCmd  `cmd:"" help:"Measure what open consoles cost while 20 campaigns dial: the engine with 100 of them, and with --browser a browser with each page."`
-	Load     benchLoadCmd     `cmd:"" help:"Measure what a call costs: answered calls at a steady rate through this program, started fresh with PostgreSQL, a carrier and a bot."`
-	Triggers benchTriggersCmd `cmd:"" help:"Measure what a trigger costs: the highest rate accepted, each trigger durable, compared with a bare handler, and the latency at half that rate."`
+	Campaign benchCampaignCmd `cmd:"" help:"${help_bench_campaign}"`
+	Cluster  benchClusterCmd  `cmd:"" help:"${help_bench_cluster}"`
+	Console  benchConsoleCmd  `cmd:"" help:"${help_bench_console}"`
+	Load     benchLoadCmd     `cmd:"" help:"${help_bench_load}"`
+	Triggers benchTriggersCmd `cmd:"" help:"${help_bench_triggers}"`
 }
 
 type benchCarrierCmd struct {
@@ -90,17 +90,17 @@ type benchLoadCmd struct {
 	AMD       bool          `name:"amd" help:"Classify who answered."`
 	Seats     int           `help:"Seats of the bot; twice what the rate needs when 0."`
 	Trunk     string        `help:"Another answerer in place of the model carrier, host:port." placeholder:"HOST:PORT"`
-	Bot       string        `help:"How the bot is reached: by a socket (ws), or called by SIP with its audio relayed (sip)." enum:"ws,sip" default:"ws"`
+	Bot       string        `help:"${help_bench_load_bot}" enum:"ws,sip" default:"ws"`
 	SIPp      bool          `name:"sipp" help:"Let SIPp's built-in answerer (-sn uas) take the calls."`
 	FindMax   bool          `help:"Find the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
 	Step      int           `help:"Resolution of the search." default:"25"`
-	List      int           `help:"Instead of measuring calls: import a list of this many contacts, dial some of them, stop, and report the engine's memory." placeholder:"N"`
-	ListMB    int           `name:"list-mb" help:"With --list: only import it, as a file of this many megabytes." placeholder:"MB"`
-	Leak      int           `help:"Instead of measuring calls: place this many calls, ending in every way, and report what is left of them." placeholder:"N"`
-	Soak      time.Duration `help:"Instead of measuring calls: place calls at the rate for this long, and report whether memory, goroutines, descriptors or the database's tables grow." placeholder:"30m"`
-	Nodes     int           `help:"Instead of one measurement: compare one process with clusters of two to this many nodes on one PostgreSQL; the rate is their total." placeholder:"N"`
-	Pprof     string        `name:"profiles" aliases:"pprof" help:"Folder for CPU, heap and allocation profiles of the engine." placeholder:"DIR"`
+	List      int           `help:"${help_bench_load_list}" placeholder:"N"`
+	ListMB    int           `name:"list-mb" help:"${help_bench_load_list_mb}" placeholder:"MB"`
+	Leak      int           `help:"${help_bench_load_leak}" placeholder:"N"`
+	Soak      time.Duration `help:"${help_bench_load_soak}" placeholder:"30m"`
+	Nodes     int           `help:"${help_bench_load_nodes}" placeholder:"N"`
+	Pprof     string        `name:"profiles" aliases:"pprof" help:"${help_bench_load_profiles}" placeholder:"DIR"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
 	EngineEnv []string      `name:"engine-env" sep:"none" help:"KEY=VALUE for the engine's environment." placeholder:"K=V"`
@@ -115,9 +115,9 @@ func (b *benchLoadCmd) Run() error {
 		return err
 	}
 	cfg := load.Config{
-		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD, Seats: b.Seats,
-		Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, Profiles: b.Pprof,
-		Keep: b.Keep, Env: b.EngineEnv,
+		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD,
+		Seats: b.Seats, Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step,
+		Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}
 	switch {

@@ -225,7 +225,9 @@ func (r *clusterRun) introduce() {
 	r.say("  administrator %s, password (shown once): %s\n", process.FirstAdminEmail, r.password)
 	pid := r.site.Nodes[0].Pid()
 	r.say("Break it, in another terminal:")
-	r.say("  kill -9 %d       a node dies: others take its campaigns over within ten seconds; it is started again after %v", pid, r.Revive)
+	r.say("  kill -9 %d       a node dies: others take its campaigns over within ten seconds; "+
+		"it is started again after %v",
+		pid, r.Revive)
 	r.say("  kill -STOP %d    it freezes: taken over as well; kill -CONT %d and it joins again", pid, pid)
 	r.say("  kill %d          it is drained: its campaigns move at once, its calls finish where they are", pid)
 	r.say("  psql '%s' -c 'SELECT identity, incarnation, epoch FROM owners'\n", r.site.DatabaseURL())

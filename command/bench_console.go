@@ -14,7 +14,7 @@ type benchConsoleCmd struct {
 	Consoles  int           `help:"Open consoles." default:"100"`
 	Window    time.Duration `help:"Length of each measurement." default:"20s"`
 	Rounds    int           `help:"Measurements, alternately without and with the consoles." default:"6"`
-	Browser   []string      `sep:"none" help:"Program and arguments to measure the pages in a browser (make console-cost)." placeholder:"PROGRAM"`
+	Browser   []string      `sep:"none" help:"${help_bench_console_browser}" placeholder:"PROGRAM"`
 	JSON      bool          `name:"json" help:"Print the figures as JSON."`
 	Keep      bool          `help:"Keep data and logs."`
 }

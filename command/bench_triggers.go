@@ -13,10 +13,10 @@ import (
 )
 
 type benchTriggersCmd struct {
-	Connections []int         `help:"Numbers of persistent connections, each with one request at a time; one row per number." default:"64,128"`
+	Connections []int         `help:"${help_bench_triggers_connections}" default:"64,128"`
 	Duration    time.Duration `help:"Length of each measurement." default:"10s"`
 	Profiles    string        `help:"Folder for CPU and allocation profiles of the engine." placeholder:"DIR"`
-	Repeats     int           `help:"Instead of a measurement: send this many repeats of triggers with the same Idempotency-Keys from 64 connections, kill the engine meanwhile, and count what came of each key." placeholder:"N"`
+	Repeats     int           `help:"${help_bench_triggers_repeats}" placeholder:"N"`
 	Keys        int           `help:"Idempotency-Keys of --repeats." default:"5000"`
 	Kills       int           `help:"How often --repeats kills the engine." default:"1"`
 	JSON        bool          `name:"json" help:"Print the figures as JSON."`

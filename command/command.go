@@ -18,14 +18,14 @@ import (
 // key of the YAML file: flags take precedence over the environment, and the environment over the
 // file. The file may also contain trunks and SIP listeners.
 type cli struct {
-	ConfigFile string `name:"config" help:"YAML file with settings: each key is a flag's name." type:"existingfile" placeholder:"FILE"`
-	LogLevel   string `help:"Minimum level of log lines: debug, info, warn, error." enum:"debug,info,warn,error" default:"info"`
+	ConfigFile string `name:"config" help:"${help_config}" type:"existingfile" placeholder:"FILE"`
+	LogLevel   string `help:"${help_log_level}" enum:"debug,info,warn,error" default:"info"`
 	LogFormat  string `help:"json, or console for people." enum:"json,console" default:"console"`
 
 	Serve   serveCmd   `cmd:"" help:"Run the dialler."`
-	Sandbox sandboxCmd `cmd:"" help:"Run the dialler with a model carrier, a model bot and a campaign of 400 contacts, all on this machine."`
-	Bench   benchCmd   `cmd:"" help:"Model carrier and model bot as processes of their own."`
-	Sim     simCmd     `cmd:"" help:"Simulate pacing: how a scenario turns out with each policy, in seconds instead of hours."`
+	Sandbox sandboxCmd `cmd:"" help:"${help_sandbox}"`
+	Bench   benchCmd   `cmd:"" help:"${help_bench}"`
+	Sim     simCmd     `cmd:"" help:"${help_sim}"`
 	Trunk   trunkCmd   `cmd:"" help:"Carrier connections."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys."`
@@ -50,6 +50,8 @@ func parse(args []string) (*cli, *kong.Context, error) {
 		kong.DefaultEnvars("DIALLER"),
 		kong.Vars{"default_sip": process.DefaultSIP, "default_http": process.DefaultHTTP,
 			"first_admin": process.FirstAdminEmail},
+		help,
+		kong.Vars(process.FlagHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	}
 	if file != "" {

@@ -13,11 +13,11 @@ import (
 )
 
 type dbCmd struct {
-	Migrate       dbMigrateCmd       `cmd:"" help:"Upgrade the database to this version's schema; serve does so by itself."`
-	Audit         dbAuditCmd         `cmd:"" help:"Compare tables, events and their hash chain; fails when anything differs, and names it."`
+	Migrate       dbMigrateCmd       `cmd:"" help:"${help_db_migrate}"`
+	Audit         dbAuditCmd         `cmd:"" help:"${help_db_audit}"`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
-	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"Encrypt trunk passwords and bot tokens with the first key, including those under old keys."`
+	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"${help_db_encrypt_secrets}"`
 	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
 }
 
@@ -79,8 +79,8 @@ type dbAuditCmd struct {
 	storeFlags `embed:""`
 	Campaign   string   `help:"Only this campaign; all, and what belongs to none, when empty."`
 	JSON       bool     `name:"json" help:"Print one JSON object per campaign, one per line."`
-	SigningKey string   `name:"signing-key" help:"The installation's key, which signs what is kept of old runs; the one in the data folder when empty." type:"existingfile" placeholder:"FILE"`
-	Key        []string `help:"Another trusted public key in PEM, of an earlier signing key for example." type:"existingfile" placeholder:"PUBLIC"`
+	SigningKey string   `name:"signing-key" help:"${help_db_audit_signing_key}" type:"existingfile" placeholder:"FILE"`
+	Key        []string `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of

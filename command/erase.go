@@ -16,9 +16,9 @@ import (
 
 type dbEraseCmd struct {
 	storeFlags    `embed:""`
-	Number        string        `help:"The person's number, with its country code: +4915112345678." required:"" placeholder:"NUMBER"`
-	Suppress      *bool         `help:"Whether the person must not be called again; when left out: only if the number was suppressed or excluded." negatable:""`
-	RecordingsDir string        `name:"recordings-dir" help:"Folder of the recordings; recordings in the data folder when empty." placeholder:"DIR"`
+	Number        string        `help:"${help_db_erase_number}" required:"" placeholder:"NUMBER"`
+	Suppress      *bool         `help:"${help_db_erase_suppress}" negatable:""`
+	RecordingsDir string        `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
 	CalleePeriod  time.Duration `name:"callee-period" help:"Period of --callee-cap, when serve has one." default:"0"`
 }
 

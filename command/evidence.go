@@ -17,7 +17,7 @@ import (
 )
 
 type exportCmd struct {
-	Evidence exportEvidenceCmd `cmd:"" help:"The compliance record of a campaign's run: rules, every attempt, abandoned calls, exclusions and the chained events, signed. Phone numbers are in it."`
+	Evidence exportEvidenceCmd `cmd:"" help:"${help_export_evidence}"`
 }
 
 type exportEvidenceCmd struct {
@@ -25,7 +25,7 @@ type exportEvidenceCmd struct {
 	Campaign   string `required:"" help:"The campaign's identifier."`
 	RunNumber  int    `name:"run" help:"Which run; the current one when 0." default:"0" placeholder:"N"`
 	Out        string `short:"o" required:"" help:"The file to write, readable by its owner only." placeholder:"FILE"`
-	SigningKey string `name:"signing-key" help:"Ed25519 private key in PEM; the one in the data folder when empty." placeholder:"FILE"`
+	SigningKey string `name:"signing-key" help:"${help_export_evidence_signing_key}" placeholder:"FILE"`
 }
 
 // Run exports.
@@ -59,12 +59,12 @@ func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 }
 
 type verifyCmd struct {
-	Evidence verifyEvidenceCmd `cmd:"" help:"Check an evidence file: its signature, its parts, the chain of events, its figures. Needs no database."`
+	Evidence verifyEvidenceCmd `cmd:"" help:"${help_verify_evidence}"`
 }
 
 type verifyEvidenceCmd struct {
 	File string `arg:"" help:"The file." type:"existingfile"`
-	Key  string `help:"The trusted public key, in PEM; the one in the file when empty, which proves only that the file has not changed since." type:"existingfile" placeholder:"PUBLIC"`
+	Key  string `help:"${help_verify_evidence_key}" type:"existingfile" placeholder:"PUBLIC"`
 	JSON bool   `name:"json" help:"Print the manifest and what is wrong as JSON."`
 }
 

@@ -14,10 +14,10 @@ import (
 )
 
 type simCmd struct {
-	File   string   `arg:"" optional:"" help:"Scenario (YAML, docs/simulation.md); - reads standard input; the standard scenario when none is given."`
+	File   string   `arg:"" optional:"" help:"${help_sim_file}"`
 	JSON   bool     `name:"json" help:"Print the outcome as JSON."`
-	Out    string   `help:"Folder for CSV files and a page with plots (report.html); for a scenario file NAME.yaml the default is NAME.report in the working directory; none writes none." placeholder:"DIR"`
-	WhatIf []string `name:"what-if" sep:"none" help:"Compare: a key and its values, such as cap=1%,3%; may be given several times, every combination is played." placeholder:"KEY=V,V"`
+	Out    string   `help:"${help_sim_out}" placeholder:"DIR"`
+	WhatIf []string `name:"what-if" sep:"none" help:"${help_sim_what_if}" placeholder:"KEY=V,V"`
 	Seats  string   `help:"Compare these numbers of workers, such as 50,80." placeholder:"N,N"`
 }
 

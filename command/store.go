@@ -12,11 +12,11 @@ import (
 
 // storeFlags select the database that a command works on.
 type storeFlags struct {
-	DatabaseURL string `name:"database-url"     help:"Your PostgreSQL; the private one in the data folder when empty."     env:"DIALLER_DATABASE_URL,DATABASE_URL"`
-	DataDir     string `name:"data-dir"         help:"Folder of the private PostgreSQL."`
-	Instance    string `                        help:"Which private database: main, sandbox."                                                                      enum:"main,sandbox" default:"main"`
+	DatabaseURL string `name:"database-url" help:"${help_store_database_url}" env:"DIALLER_DATABASE_URL,DATABASE_URL"`
+	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
+	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
 	// SecretsKeyFile is the same as in serve.
-	SecretsKeyFile string `name:"secrets-key-file" help:"File with the keys that encrypt secrets in the database."                                                                            placeholder:"FILE"`
+	SecretsKeyFile string `name:"secrets-key-file" help:"${help_store_secrets_key_file}" placeholder:"FILE"`
 }
 
 // there refuses when there is no database to work on. It is called before anything that creates a

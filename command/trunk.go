@@ -24,9 +24,9 @@ type trunkTestCmd struct {
 	Number   string        `arg:"" help:"Number to call, in E.164 form: +49301234567."`
 	Bot      string        `help:"Bot that answers the call; the first active one when empty." placeholder:"BOT"`
 	From     string        `help:"Outbound number to show; any configured one when empty." placeholder:"NUMBER"`
-	API      string        `name:"api" help:"Address of the running dialler." default:"http://127.0.0.1:8080" placeholder:"URL"`
+	API      string        `name:"api" help:"${help_trunk_test_api}" default:"http://127.0.0.1:8080" placeholder:"URL"`
 	Email    string        `help:"Administrator to log in as." default:"${first_admin}" placeholder:"EMAIL"`
-	Password string        `help:"The administrator's password; read from standard input when empty." env:"DIALLER_PASSWORD"`
+	Password string        `help:"${help_trunk_test_password}" env:"DIALLER_PASSWORD"`
 	Talk     time.Duration `help:"How long an answered call is kept up." default:"10s"`
 	Timeout  time.Duration `help:"How long the whole test may take." default:"2m"`
 }

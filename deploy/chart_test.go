@@ -179,7 +179,8 @@ func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 	k := newKubernetes(t)
 	// A check that never finds anything proves nothing: it must find this.
 	var wrong object
-	const misspelt = `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"a","replica":1,"selector":{},"template":{"spec":{"containers":[{"name":3}]}}}}`
+	const misspelt = `{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"serviceName":"a","replica":1,
+		"selector":{},"template":{"spec":{"containers":[{"name":3}]}}}}`
 	if err := errors.Join(json.Unmarshal([]byte(misspelt), &wrong),
 		json.Unmarshal([]byte(misspelt), &wrong.raw)); err != nil {
 		t.Fatal(err)
@@ -194,7 +195,8 @@ func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 			"--set=hostNetwork=false,database.url=postgres://a:b@c/d,sip.external=203.0.113.9,persistence.storageClass=fast",
 			"--set=ingress.enabled=true,ingress.host=d.example.com,ingress.tlsSecret=tls,ingress.className=nginx,image.tag=v1",
 			"--set=secretEnv[0].name=CARRIER_PASSWORD,secretEnv[0].secret=carrier,secretEnv[0].key=password",
-			"--set=nodeSelector.role=voice,tolerations[0].operator=Exists,podAnnotations.a=b,imagePullSecrets[0].name=r,config.callee-cap=3"},
+			"--set=nodeSelector.role=voice,tolerations[0].operator=Exists,podAnnotations.a=b," +
+				"imagePullSecrets[0].name=r,config.callee-cap=3"},
 	} {
 		kinds := map[string]int{}
 		for _, o := range render(t, args...) {

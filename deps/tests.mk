@@ -1,7 +1,7 @@
 # The tests: which run under the race detector, and which beside each other.
 
-# The tests of one package may take this long. Two packages at a time, one under the race detector and one without, leave
-# a machine of two cores able to keep the time that the SIP and RTP tests need.
+# The tests of one package may take this long. Two packages at a time, one under the race detector and one
+# without, leave a machine of two cores able to keep the time that the SIP and RTP tests need.
 TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 1
 # Vet runs once, for every package, and not again for what is compiled anew under the race detector.
@@ -9,23 +9,25 @@ TEST := test -shuffle=on -vet=off -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TES
 RACE := $(GO) $(TEST) -race
 # Built as the program is shipped, so that tests which build and start that compile nothing twice.
 PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
-# The detector sees what goroutines share: it runs where a package, or a test of it, has any of what they share things by.
-# The core has none (imports_test.go); the models of peers in bench are raced by the BUSY tests.
+# The detector sees what goroutines share: it runs where a package, or a test of it, has any of what they
+# share things by. The core has none (imports_test.go); the models of peers in bench are raced by the BUSY
+# tests.
 SHARES := "sync(/atomic)?"|\bgo func|make\(chan
 NOT_RACED := ^dialler( |/(engine|bench|process |deploy |command |docs ))
 raced = { $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '$(NOT_RACED)' | while read -r p dir; do \
 	! grep -qE '$(SHARES)' $$dir/*.go || echo $$p; done; echo dialler/engine/memstore; }
-# So have they what the LONG tests run, hours of calls by a clock of their own, and the simulations that the API is asked
-# for; these run beside the core's.
+# So have they what the LONG tests run, hours of calls by a clock of their own, and the simulations that the
+# API is asked for; these run beside the core's.
 LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
 	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated|$\
 	ANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours|After72HoursAnAbandonedNumberIsLikeAnyOther|$\
 	ManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap|WhoWaitsForASeatStandsAside|NoINVITELeavesAfterTheWindowHasClosed|$\
 	ACallbackIsClippedIntoTheContactsWindow|EveryContactIsCalledByItsOwnClock|AStepOfTheWallClockChangesWhoIsDue|$\
 	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod|ASimulationShowsACampaignAsItIsAndByOtherSettings|$\
-	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|BackTestsAreShownAndTellHowFarToTrustAForecast)$$
-# The tests of whole programs wait for browsers, time-outs, builds and other processes. Of process's, those that have the
-# most at once run under the detector as well: calls of every kind, nodes, faults, ends.
+	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|$\
+	BackTestsAreShownAndTellHowFarToTrustAForecast)$$
+# The tests of whole programs wait for browsers, time-outs, builds and other processes. Of process's, those
+# that have the most at once run under the detector as well: calls of every kind, nodes, faults, ends.
 BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\
 	FaultsOfTheDatabaseStopNewCallsAndNothingElse|ACampaignIsDialledThroughTwoNodes|SlowAndManyClientsHarmNobody|$\
 	NodesThatWereStoppedLeaveNoGoroutine|EveryFinalResponseComesToItsOutcome|AnAnsweredCallIsServedAndEndedByItsBot|$\
@@ -52,6 +54,6 @@ test-long:
 test-busy:
 	$(RACE) -run '$(BUSY)' ./process
 
-test-elsewhere: need-go #: The tests of the actors with every call carried by another node over a bad network (some minutes).
+test-elsewhere: need-go #: The actors' tests with every call carried by another node over a bad network: minutes.
 	$(GO) test -count=1 -timeout 20m ./actors -args -elsewhere
 	$(GO) test -count=1 -timeout 5m -run TestNodesThatWereStopped ./process

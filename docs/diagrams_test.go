@@ -28,10 +28,13 @@ func TestTheDiagramsAreInStepWithTheTables(t *testing.T) {
 
 Drawn from the transition tables of the engine; do not edit, run ` + "`make docs`" + `.
 One table is the code that runs, the subject of the exhaustive tests and the source of this page.
-What each machine does in every situation, effects included, is in the golden files beside it (` + "`engine/*/testdata`" + `).
+What each machine does in every situation, effects included, is in the golden files beside it (` +
+		"`engine/*/testdata`" + `).
 
-In a diagram the text in brackets is a guard; the rows of a state and event are tried in the order of the table below it.
-Ignored events are known to come late and harmlessly; a pair that no row names is illegal: it is counted, and changes nothing.
+In a diagram the text in brackets is a guard; ` +
+		`the rows of a state and event are tried in the order of the table below it.
+Ignored events are known to come late and harmlessly; ` +
+		`a pair that no row names is illegal: it is counted, and changes nothing.
 `)
 	write(&b, campaign.Table(), "Campaign",
 		"One campaign and its runs. Commands of operators that no row takes are refused with a conflict.")

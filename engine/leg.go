@@ -56,13 +56,16 @@ const (
 	LegProvisional LegEventKind = "provisional" // 1xx; Code says which, SDP early media if any
 	LegAnswered    LegEventKind = "answered"    // 2xx; ACK is due: ConfirmLeg after the dialog is durable
 	LegRefused     LegEventKind = "refused"     // final 3xx–6xx, our ACK sent; last event of the leg
-	LegSilent      LegEventKind = "silent"      // no final response (Timer B, or after CANCEL 64*T1). The leg stays owned until LegClosed
-	LegHungUp      LegEventKind = "hung_up"     // BYE from the remote side, answered 200; last event of the leg
-	LegClosed      LegEventKind = "closed"      // our BYE was answered or timed out, or a silent leg was given up; last event of the leg
-	LegDigit       LegEventKind = "digit"       // INFO DTMF
-	LegFenced      LegEventKind = "fenced"      // its node's lease is over: the leg is being ended
-	LegReferred    LegEventKind = "referred"    // REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined
-	LegSession     LegEventKind = "session"     // its session may outlast that of LegAnswered: Dialog is new
+	// LegSilent: no final response (Timer B, or after CANCEL 64*T1). The leg stays owned until LegClosed.
+	LegSilent LegEventKind = "silent"
+	LegHungUp LegEventKind = "hung_up" // BYE from the remote side, answered 200; last event of the leg
+	// LegClosed: our BYE was answered or timed out, or a silent leg was given up; last event of the leg.
+	LegClosed LegEventKind = "closed"
+	LegDigit  LegEventKind = "digit"  // INFO DTMF
+	LegFenced LegEventKind = "fenced" // its node's lease is over: the leg is being ended
+	// LegReferred: REFER of the far side (RFC 3515): answer it with AnswerRefer, or it is declined.
+	LegReferred LegEventKind = "referred"
+	LegSession  LegEventKind = "session" // its session may outlast that of LegAnswered: Dialog is new
 )
 
 // Final says whether an event of this kind is the last one of its leg.
@@ -169,8 +172,9 @@ const KeyDuration = 100 * time.Millisecond
 type CancelOutcome string
 
 const (
-	CancelNotSent  CancelOutcome = "not_sent" // the INVITE never left and never will
-	CancelOwed     CancelOutcome = "owed"     // CANCEL was sent, or goes out after the first provisional; a crossing 200 gets ACK + BYE
+	CancelNotSent CancelOutcome = "not_sent" // the INVITE never left and never will
+	// CancelOwed: CANCEL was sent, or goes out after the first provisional; a crossing 200 gets ACK + BYE.
+	CancelOwed     CancelOutcome = "owed"
 	CancelAnswered CancelOutcome = "answered" // the call is answered; use HangUpLeg
 	CancelUnknown  CancelOutcome = "unknown"  // no such leg here
 	CancelTold     CancelOutcome = "told"     // the leg is on another node, which cancels it

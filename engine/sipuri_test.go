@@ -20,8 +20,8 @@ func TestASIPAddressIsReadOrRefusedWhole(t *testing.T) {
 		}
 	}
 	for _, s := range []string{
-		"", "sip:", "sip:bot", "sip:@host", "sip:bot@", "sip:bot@:5060", "sips:bot@host", "ws://host", "tel:+4930", "bot@host",
-		"sip:bot@host:0", "sip:bot@host:65536", "sip:bot@host:", "sip:bot@host;transport=ws", "sip:bot@host;lr",
+		"", "sip:", "sip:bot", "sip:@host", "sip:bot@", "sip:bot@:5060", "sips:bot@host", "ws://host", "tel:+4930",
+		"bot@host", "sip:bot@host:0", "sip:bot@host:65536", "sip:bot@host:", "sip:bot@host;transport=ws", "sip:bot@host;lr",
 		"sip:bot@host;transport=tcp;lr",
 		"sip:bot@host?Subject=x", "sip:bot:secret@host", "sip:bot@ho st", "sip:b ot@host", "sip:bot@host\r\nX: y",
 		"sip:bot@[::1", "sip:bot@[zz]",
@@ -40,7 +40,8 @@ func TestASIPAddressIsReadOrRefusedWhole(t *testing.T) {
 
 func TestVariablesAreHeadersUnderTheirOwnNames(t *testing.T) {
 	got, left := VariableHeaders(map[string]string{
-		"first_name": "Anna", "call_id": "CA1", "größe": "a\r\nVia: x", "Name": "upper", "name": "lower", "": "nobody", "tab": "a\tb ",
+		"first_name": "Anna", "call_id": "CA1", "größe": "a\r\nVia: x", "Name": "upper", "name": "lower", "": "nobody",
+		"tab":     "a\tb ",
 		"call-id": "mine", "Call_ID": "mine", "RUN": "7", // reserved, in any spelling
 	}, []string{"call_id", "run"})
 	if left != 0 {

@@ -66,8 +66,8 @@ func TestEachItemOfABatchIsJudgedByItself(t *testing.T) {
 func TestABatchThatIsNoneIsRefused(t *testing.T) {
 	b := newBench(t)
 	for body, field := range map[string]string{
-		`{}`: "contacts required", `{"contacts":{}}`: "contacts wrong_type", `{"contacts":[]}`: "contacts required", `{"contacts":[7],"x":1}`: "x unknown_field",
-		batchBody(slices.Repeat([]string{"7"}, 1001)...): "contacts too_long",
+		`{}`: "contacts required", `{"contacts":{}}`: "contacts wrong_type", `{"contacts":[]}`: "contacts required",
+		`{"contacts":[7],"x":1}`: "x unknown_field", batchBody(slices.Repeat([]string{"7"}, 1001)...): "contacts too_long",
 	} {
 		b.byKey("POST", batchPath, body).is(422, "validation_failed", field)
 	}

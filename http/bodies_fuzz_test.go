@@ -22,7 +22,8 @@ func FuzzBodies(f *testing.F) {
 	}
 	for i, s := range []string{`{"phone_number":"+4915112345678","bot_id":"bot_1"}`,
 		`{"contacts":[{"phone_number":"+4915112345678"}]}`,
-		`{"disposition":"x","callback":{"requested":true,"at":"2030-03-01T12:00:00Z"},"variables":{"a":1},"do_not_call":true}`,
+		`{"disposition":"x","callback":{"requested":true,"at":"2030-03-01T12:00:00Z"},` +
+			`"variables":{"a":1},"do_not_call":true}`,
 		`{"target":"sip:a@example.org"}`, `{"digits":"12#"}`, `{}`, `{"name":"x","scopes":["trigger"]}`,
 		`{"name":"c","bot_id":"bot_1","concurrency":1}`,
 		`{"contacts":[{"phone_number":"+4915112345678","variables":{"a":"b"}}]}`, `{"name":"x"}`,

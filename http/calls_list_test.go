@@ -27,7 +27,8 @@ func TestCallsAreListedByCursor(t *testing.T) {
 	}
 
 	b.ports.older = ""
-	a = b.byAdmin("GET", path+"?campaign_id=cmp_1&contact_id=c1&number=%2B4915112345678&trunk=t1&state=ended&outcome=busy&from=2030-03-01T10:00:00%2B01:00"+
+	a = b.byAdmin("GET", path+"?campaign_id=cmp_1&contact_id=c1&number=%2B4915112345678&trunk=t1&state=ended"+
+		"&outcome=busy&from=2030-03-01T10:00:00%2B01:00"+
 		"&to=2030-03-02T00:00:00Z&page_size=200&cursor="+cursor, "").is(200, "")
 	if a.get("next_cursor") != nil {
 		t.Errorf("the end is null: %s", a.body)
@@ -44,7 +45,8 @@ func TestCallsAreListedByCursor(t *testing.T) {
 		t.Errorf("asked %+v", got)
 	}
 
-	b.byAdmin("GET", path+"?campaign_id=%2F&number=x&trunk=%20&state=x&outcome=x&from=yesterday&to=2030-03-02T00:00:00&page_size=201&cursor=x&page=2", "").
+	b.byAdmin("GET", path+"?campaign_id=%2F&number=x&trunk=%20&state=x&outcome=x&from=yesterday"+
+		"&to=2030-03-02T00:00:00&page_size=201&cursor=x&page=2", "").
 		is(422, "validation_failed", "campaign_id invalid_format", "number invalid_number", "trunk invalid_format",
 			"state unknown_value", "outcome unknown_value", "from invalid_format", "to invalid_format", "page_size out_of_range",
 			"cursor invalid_format", "page unknown_field")

@@ -102,8 +102,10 @@ func TestWhyANumberIsHeldIsShownWithItsCall(t *testing.T) {
 func TestResultsComeWithTheCallsTokenOrAKey(t *testing.T) {
 	b := newBench(t)
 	path := "/api/v1/calls/" + string(theCall) + "/result"
-	body := `{"disposition":"sold","sub_disposition":"x","summary":"s","callback":{"requested":true,"at":"2030-03-02T09:00:00+01:00","reason":"r"},
-		"variables":{"n":1},"do_not_call":true,"transcript_url":"https://example.org/t","recording_url":"http://example.org/r"}`
+	body := `{"disposition":"sold","sub_disposition":"x","summary":"s",
+		"callback":{"requested":true,"at":"2030-03-02T09:00:00+01:00","reason":"r"},
+		"variables":{"n":1},"do_not_call":true,"transcript_url":"https://example.org/t",
+		"recording_url":"http://example.org/r"}`
 	b.do("POST", path, body, "Authorization", "Bearer call-token").is(200, "")
 	got := b.ports.results[0]
 	if got.Call != theCall || got.Result.Disposition != "sold" || !got.Result.DoNotCall ||

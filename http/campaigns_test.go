@@ -41,8 +41,9 @@ func TestCreateACampaign(t *testing.T) {
 
 	b.byAdmin("POST", "/api/v1/campaigns",
 		`{"name":"n","bot_id":"b","concurrency":1,"window":{"zone":"UTC","start":"00:00","end":"00:00"},
-		"single_day":true,"max_attempts":7,"retry_delay_s":60,"retry_on_system":[],"retry_on_custom":["Call back"],"stop_redials_after_s":30,
-		"redial_only_under_s":10,"ring_timeout_s":15,"call_limit_s":60,"result_timeout_s":5,"amd":"parallel","abandon_cap_pct":0,
+		"single_day":true,"max_attempts":7,"retry_delay_s":60,"retry_on_system":[],"retry_on_custom":["Call back"],
+		"stop_redials_after_s":30,"redial_only_under_s":10,"ring_timeout_s":15,"call_limit_s":60,
+		"result_timeout_s":5,"amd":"parallel","abandon_cap_pct":0,
 		"pacing_mode":"progressive","max_lines":9,"callback_detection":true,"sticky_exclusion":false,"sticky_number":true,
 		"local_match":true,"stop_ends_calls":true,"config_url":"https://example.org/c.json",
 		"eligibility_url":"https://crm.example.org/may","eligibility_fail":"closed"}`).is(201, "")
@@ -66,10 +67,13 @@ func TestCreateNamesEveryMistakeInOneAnswer(t *testing.T) {
 		b.byAdmin("POST", "/api/v1/campaigns", body).is(422, "validation_failed", want...)
 	}
 	f(`{}`, "name required", "bot_id required", "concurrency out_of_range", "window required")
-	f(`{"name":"","bot_id":7,"concurrency":0,"window":{"zone":"Mars/Olympus","start":"9","end":"25:00","days":[],"holidays":["2030-02-30"],"x":1},
-		"number_pool":["0151","+493023125000","+493023125000"],"max_attempts":0,"retry_delay_s":0,"retry_on_system":["busy","nonsense","abandoned"],
+	f(`{"name":"","bot_id":7,"concurrency":0,
+		"window":{"zone":"Mars/Olympus","start":"9","end":"25:00","days":[],"holidays":["2030-02-30"],"x":1},
+		"number_pool":["0151","+493023125000","+493023125000"],"max_attempts":0,"retry_delay_s":0,
+		"retry_on_system":["busy","nonsense","abandoned"],
 		"retry_on_custom":[" "],"ring_timeout_s":14,"call_limit_s":1,"result_timeout_s":0,"amd":"maybe","abandon_cap_pct":5.1,
-		"pacing_mode":"fast","max_lines":-1,"single_day":true,"always_on":true,"config_url":"ftp://x","eligibility_url":"x","eligibility_fail":"shut","stop_redials_after_s":-1,
+		"pacing_mode":"fast","max_lines":-1,"single_day":true,"always_on":true,"config_url":"ftp://x",
+		"eligibility_url":"x","eligibility_fail":"shut","stop_redials_after_s":-1,
 		"redial_only_under_s":1.5,"unknown":true}`,
 		"name required", "bot_id wrong_type", "concurrency out_of_range", "window.zone unknown_zone",
 		"window.start invalid_time", "window.end invalid_time", "window.days empty", "window.holidays[0] invalid_date",

@@ -24,7 +24,8 @@ func TestTheSeriesOfARunIsAskedForInTimeAndPoints(t *testing.T) {
 			Connected: 0.5}
 		return s, nil
 	}
-	a := b.byKey("GET", "/api/v1/campaigns/cmp_1/series?run=2&from=2030-03-01T13:00:00%2B01:00&to=2030-03-01T12:00:10Z&points=2", "").is(200, "")
+	a := b.byKey("GET", "/api/v1/campaigns/cmp_1/series?run=2&from=2030-03-01T13:00:00%2B01:00"+
+		"&to=2030-03-01T12:00:10Z&points=2", "").is(200, "")
 	if asked.Campaign != "cmp_1" || asked.Run != 2 || !asked.From.Equal(testAt) ||
 		!asked.Until.Equal(testAt.Add(10*time.Second)) || asked.Points != 2 || !asked.Now.Equal(testAt) {
 		t.Errorf("asked for %+v", asked)
@@ -44,8 +45,9 @@ func TestTheSeriesOfARunIsAskedForInTimeAndPoints(t *testing.T) {
 		t.Errorf("asked for %+v", asked)
 	}
 	for query, field := range map[string]string{
-		"run=0": "run out_of_range", "run=x": "run out_of_range", "points=0": "points out_of_range", "points=501": "points out_of_range",
-		"from=yesterday": "from invalid_format", "from=0001-01-01T00:00:00Z": "from out_of_range",
+		"run=0": "run out_of_range", "run=x": "run out_of_range", "points=0": "points out_of_range",
+		"points=501": "points out_of_range", "from=yesterday": "from invalid_format",
+		"from=0001-01-01T00:00:00Z":                         "from out_of_range",
 		"to=9999-01-01T00:00:00Z":                           "to out_of_range",
 		"from=2030-03-01T12:00:00Z&to=2030-03-01T11:59:59Z": "to out_of_range", "colour=red": "colour unknown_field",
 	} {

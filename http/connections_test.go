@@ -51,8 +51,9 @@ func TestTheConnectionThatWaitsLongestMakesRoomForAnother(t *testing.T) {
 	if status, _, _ := response(t, bufio.NewReader(idle)); status != 200 {
 		t.Fatalf("answered %d", status)
 	}
-	knock(t, address, "GET /healthz HTTP/1.1\r\nHos")                                                  // never ends its head
-	knock(t, address, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"mob") // or its body
+	// One never ends its head, the other never its body.
+	knock(t, address, "GET /healthz HTTP/1.1\r\nHos")
+	knock(t, address, "POST "+triggerPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"mob")
 	eventually(t, "three are open", func() bool { return b.server.conns.count() == 3 })
 	// At first they may still be sending: a new client is told to retry, and finds room once they
 	// have waited long enough.

@@ -122,7 +122,8 @@ func checkContract(t testing.TB, s *Server, req *nethttp.Request, body string, a
 		var v any
 		if err := json.Unmarshal([]byte(body), &v); err != nil {
 			t.Errorf("accepted a body that is not JSON: %v", err)
-		} else if err := media.Schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.VisitAsRequest()); err != nil {
+		} else if err := media.Schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(),
+			openapi3.VisitAsRequest()); err != nil {
 			t.Errorf("%s %s accepted a body against the contract: %v", req.Method, path, err)
 		}
 	}

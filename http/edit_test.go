@@ -46,7 +46,8 @@ func TestAnEditNamesItsMistakes(t *testing.T) {
 	}
 	f(`{"concurrency":3}`, "version required")
 	f(`{"version":"3"}`, "version wrong_type")
-	f(`{"version":1,"concurrency":0,"window":{"zone":"Mars","days":[]},"number_pool":["0151"],"ring_timeout_s":1,"unknown":1,"gone":null}`,
+	f(`{"version":1,"concurrency":0,"window":{"zone":"Mars","days":[]},"number_pool":["0151"],"ring_timeout_s":1,
+		"unknown":1,"gone":null}`,
 		"concurrency out_of_range", "window.zone unknown_zone", "window.days empty", "number_pool[0] invalid_number",
 		"ring_timeout_s out_of_range", "unknown unknown_field", "gone unknown_field")
 	f(`{"version":1,"redial_only_under_s":20,"stop_redials_after_s":10}`, "redial_only_under_s exceeds_stop_redials_after")

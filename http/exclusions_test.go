@@ -121,7 +121,8 @@ func TestExclusionsAreDownloadedAsAFile(t *testing.T) {
 	b.ports.exclusions = []journal.Exclusion{{Match: map[string]string{"account": "=1", "b": "2"}, Reason: "=HYPERLINK(1)",
 		CreatedAt: at}}
 	for i := range 2 * 1000 {
-		b.ports.exclusions = append(b.ports.exclusions, journal.Exclusion{Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)), Reason: "asked", CreatedAt: at})
+		b.ports.exclusions = append(b.ports.exclusions,
+			journal.Exclusion{Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)), Reason: "asked", CreatedAt: at})
 	}
 	path := exclusionsPath + ".csv"
 	a := b.byKey("GET", path, "").is(200, "")

@@ -106,9 +106,10 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		f(&cfg)
 	}
 	s, err := New(cfg, Deps{
-		Campaigns: b.ports, Imports: b.ports, Evidence: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports, Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports,
-		Bots: b.ports, Trunks: b.ports, Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports,
-		Recordings: b.ports, Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports,
+		Campaigns: b.ports, Imports: b.ports, Evidence: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports,
+		Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports, Bots: b.ports, Trunks: b.ports,
+		Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports, Recordings: b.ports,
+		Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +118,9 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	ln := fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
-	transport := &nethttp.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
+	transport := &nethttp.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return ln.Dial()
+	}}
 	b.client = &nethttp.Client{Transport: transport, Timeout: testTimeout}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()

@@ -250,7 +250,9 @@ func operations() []operation {
 				{says: "unknown call", path: none + "/result", status: 404, code: "call_not_found"},
 				{says: "of an unknown call with a token", who: "Authorization Bearer call-token", path: none + "/result",
 					status: 401, code: "unauthorized"},
-				{says: "the call still rings", given: func(b *bench) { b.ports.resultFail = engine.Conflict("call_not_answered", "Not yet.") }, status: 409, code: "call_not_answered"},
+				{says: "the call still rings", given: func(b *bench) {
+					b.ports.resultFail = engine.Conflict("call_not_answered", "Not yet.")
+				}, status: 409, code: "call_not_answered"},
 				{says: "a callback without an offset", body: `{"callback":{"requested":true,"at":"2030-03-02T09:00:00"}}`,
 					status: 422, code: "validation_failed"},
 				{says: "an address that is none", body: `{"recording_url":"file:///x"}`, status: 422, code: "validation_failed"},

@@ -94,10 +94,10 @@ func TestTheAttemptReportHasOneRowADial(t *testing.T) {
 		t.Errorf("a dial that does not count: %v", rows[4])
 	}
 	for name, want := range map[string]string{
-		"run": "1", "pass": "1", "attempt_number": "1", "phone_number": mobile, "from_number": "+493012345601", "trunk": "carrier",
-		"answered_at": "2030-03-01T12:00:00.000Z", "ended_at": "2030-03-01T12:00:01.500Z", "sip_code": "200",
-		"amd_verdict": "human",
-		"amd_ms":      "740", "talk_s": "1.500", "hung_up_by": "bot", "attestation": "'=A", "disposition": "'=HYPERLINK(1)",
+		"run": "1", "pass": "1", "attempt_number": "1", "phone_number": mobile, "from_number": "+493012345601",
+		"trunk": "carrier", "answered_at": "2030-03-01T12:00:00.000Z", "ended_at": "2030-03-01T12:00:01.500Z",
+		"sip_code": "200", "amd_verdict": "human",
+		"amd_ms": "740", "talk_s": "1.500", "hung_up_by": "bot", "attestation": "'=A", "disposition": "'=HYPERLINK(1)",
 		"sub_disposition": "fine",
 		"variables.city":  "Köln, \"Süd\"", "variables.note": "'-1",
 	} {

@@ -18,7 +18,8 @@ func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
 	}
 	if text := string(a.body); !strings.Contains(text,
 		`"status":{"health":"down","seats_held":3,"endpoints":[{"endpoint":`) ||
-		!strings.Contains(text, `"health":"down","since":"2026-11-20T10:00:00Z","reason":"the bot answered HTTP 503","asked_again_at":"2026-11-20T10:00:00Z"`) {
+		!strings.Contains(text, `"health":"down","since":"2026-11-20T10:00:00Z",`+
+			`"reason":"the bot answered HTTP 503","asked_again_at":"2026-11-20T10:00:00Z"`) {
 		t.Errorf("how it stands: %s", text)
 	}
 	body := `{"name":"Bea","endpoints":["wss://bot.example.org/ws"],"seats":3,"required_variables":["name"]`
@@ -38,7 +39,8 @@ func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
 	}
 	f(`{}`, "name required")
 	f(`{"name":"x"}`, "endpoints required")
-	f(`{"name":"x","endpoints":["http://x","ws://",7],"seats":0,"account":"AC1","required_variables":[""],"id":"other","active":"y"}`,
+	f(`{"name":"x","endpoints":["http://x","ws://",7],"seats":0,"account":"AC1","required_variables":[""],
+		"id":"other","active":"y"}`,
 		"endpoints[0] invalid_format", "endpoints[1] invalid_format", "endpoints[2] wrong_type", "seats out_of_range",
 		"account invalid_format", "required_variables[0] invalid_format", "id mismatch", "active wrong_type")
 	b.byAdmin("PUT", "/api/v1/bots/a%20b", body+`}`).is(422, "validation_failed", "bot_id invalid_format")
@@ -64,20 +66,24 @@ func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
 		`{"host":"x","password":"p","transport":"tcp","number_format":"e164_no_plus"}`).is(201, "")
 	b.byAdmin("PUT", "/api/v1/trunks/t2",
 		`{"host":"a b","port":-1,"transport":"sctp","username":"a\r\nb","password":"\n","from_domain":"x/y",
-		"number_format":"z","cps_cap":0,"channel_cap":0,"priority":-1,"weight":0,"options_s":1,"x":1}`).is(422, "validation_failed",
-		"host invalid_format", "port out_of_range", "transport unknown_value", "username invalid_format",
-		"password invalid_format", "from_domain invalid_format", "number_format unknown_value", "cps_cap out_of_range",
-		"channel_cap out_of_range", "priority out_of_range", "weight out_of_range", "options_s out_of_range",
-		"x unknown_field")
+		"number_format":"z","cps_cap":0,"channel_cap":0,"priority":-1,"weight":0,"options_s":1,"x":1}`).
+		is(422, "validation_failed",
+			"host invalid_format", "port out_of_range", "transport unknown_value", "username invalid_format",
+			"password invalid_format", "from_domain invalid_format", "number_format unknown_value", "cps_cap out_of_range",
+			"channel_cap out_of_range", "priority out_of_range", "weight out_of_range", "options_s out_of_range",
+			"x unknown_field")
 }
 
 // wholeTrunk has every field of a trunk, none with its default.
-const wholeTrunk = `{"host":"sip.example.net","port":5070,"transport":"tls","kind":"registered","username":"acme","password":"geheim",
+const wholeTrunk = `{"host":"sip.example.net","port":5070,"transport":"tls","kind":"registered","username":"acme",
+	"password":"geheim",
 	"from_domain":"acme.example","from_user":"acme","caller_id_header":"p_preferred_identity","privacy":"id;critical",
-	"number_format":"national","number_country":"DE","outbound_proxy":"proxy.example.net:5080","listener":"wan","external_host":"203.0.113.9",
-	"tls_server_name":"sip.example.net","tls_roots":"-----BEGIN","tls_insecure":true,"register_s":300,"user_agent":"acme/1",
-	"extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,"reliable_provisionals":"required","session_s":900,"inbound":"busy",
-	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info"},"cps_cap":7,"channel_cap":70,"priority":2,"weight":5,"options_s":60,"active":false}`
+	"number_format":"national","number_country":"DE","outbound_proxy":"proxy.example.net:5080","listener":"wan",
+	"external_host":"203.0.113.9","tls_server_name":"sip.example.net","tls_roots":"-----BEGIN","tls_insecure":true,
+	"register_s":300,"user_agent":"acme/1","extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,
+	"reliable_provisionals":"required","session_s":900,"inbound":"busy",
+	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info"},"cps_cap":7,"channel_cap":70,"priority":2,
+	"weight":5,"options_s":60,"active":false}`
 
 func TestEveryFieldOfATrunkIsSetAndShown(t *testing.T) {
 	b := newBench(t)
@@ -144,9 +150,11 @@ func TestWhatIsWrongWithATrunkIsSaidFieldByField(t *testing.T) {
 	b := newBench(t)
 	b.byAdmin("PUT", "/api/v1/trunks/t3",
 		`{"host":"192.0.2.1","kind":"registered","from_user":"a@b","caller_id_header":"x","privacy":"x",
-		"number_format":"national","outbound_proxy":"sip:x","listener":"a b","external_host":"a b","tls_server_name":"a b","tls_insecure":1,
-		"register_s":1,"user_agent":"a\nb","extra_headers":[{"name":"Via","value":"x"},{"name":"X-A","value":"a\r\nb"},7,{"nome":"x"}],
-		"redirects":6,"reliable_provisionals":"x","session_s":1,"inbound":"x","media":{"codecs":["OPUS"],"srtp":"x","dtmf":"x","x":1}}`).is(422, "validation_failed",
+		"number_format":"national","outbound_proxy":"sip:x","listener":"a b","external_host":"a b",
+		"tls_server_name":"a b","tls_insecure":1,"register_s":1,"user_agent":"a\nb",
+		"extra_headers":[{"name":"Via","value":"x"},{"name":"X-A","value":"a\r\nb"},7,{"nome":"x"}],
+		"redirects":6,"reliable_provisionals":"x","session_s":1,"inbound":"x",
+		"media":{"codecs":["OPUS"],"srtp":"x","dtmf":"x","x":1}}`).is(422, "validation_failed",
 		"username required", "from_user invalid_format", "caller_id_header unknown_value", "privacy unknown_value",
 		"number_country required", "outbound_proxy invalid_format", "listener invalid_format", "external_host invalid_format",
 		"tls_server_name invalid_format", "tls_insecure wrong_type", "register_s out_of_range", "user_agent invalid_format",

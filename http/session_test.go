@@ -48,7 +48,9 @@ func TestLogInWithACookie(t *testing.T) {
 	b := newBench(t)
 	a := b.do("POST", sessionPath, `{"email":" Oper@Example.org ","password":"`+password+`"}`).is(200, "")
 	set := a.header.Get("Set-Cookie")
-	if !regexp.MustCompile(`^dialler_session=[A-Za-z0-9_-]{43}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800$`).MatchString(set) {
+	want := regexp.MustCompile(`^dialler_session=[A-Za-z0-9_-]{43}; ` +
+		`Path=/; HttpOnly; SameSite=Strict; Max-Age=604800$`)
+	if !want.MatchString(set) {
 		t.Errorf("Set-Cookie %q", set)
 	}
 	var body struct {

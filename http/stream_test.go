@@ -361,7 +361,10 @@ func TestAStreamEndsWithItsCredentials(t *testing.T) {
 	f("user without a role", token, user(func(u *engine.User) { u.Role = "" }))
 	f("expired token", token, func(s *stage, _ []string) { s.clock.advance(12 * time.Hour) })
 	f("inactive key", key, func(s *stage, _ []string) { defer s.ports.lock()(); s.ports.keys[0].Active = false })
-	f("key without the scope", key, func(s *stage, _ []string) { defer s.ports.lock()(); s.ports.keys[0].Scopes = []string{"trigger"} })
+	f("key without the scope", key, func(s *stage, _ []string) {
+		defer s.ports.lock()()
+		s.ports.keys[0].Scopes = []string{"trigger"}
+	})
 	f("key without the campaign", key, func(s *stage, _ []string) {
 		defer s.ports.lock()()
 		s.ports.keys[0].Campaigns = []engine.CampaignID{"cmp_2"}

@@ -20,7 +20,8 @@ func triggerBody(rest string) string {
 
 func TestTriggerAddsOneContact(t *testing.T) {
 	b := newBench(t)
-	a := b.byKey("POST", triggerPath, triggerBody(`,"metadata":{"name":"Ünal","age":42,"big":12345678901234567890,"vip":true,"none":null,"tags":[ 1, "a b" ],"at":{"x": {"y":1}}}`)).is(200, "")
+	a := b.byKey("POST", triggerPath, triggerBody(`,"metadata":{"name":"Ünal","age":42,"big":12345678901234567890,`+
+		`"vip":true,"none":null,"tags":[ 1, "a b" ],"at":{"x": {"y":1}}}`)).is(200, "")
 	if a.get("status") != "dialled" || a.get("contact_id") != "c1" {
 		t.Fatalf("body %s", a.body)
 	}
@@ -143,9 +144,9 @@ func TestMalformedBodies(t *testing.T) {
 	f(``, "empty_body")
 	f(`   `, "empty_body")
 	for _, body := range []string{
-		`{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":01}`, `{"a":1.}`, `{"a":-}`, `{"a":1e}`,
-		`{"a":tru}`, `{"a":"x}`, `{"a":"\x"}`, `{"a":"\u12"}`, `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`, "{\"a\":\"\xff\"}",
-		"{\"a\":\"\n\"}",
+		`{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":01}`, `{"a":1.}`, `{"a":-}`,
+		`{"a":1e}`, `{"a":tru}`, `{"a":"x}`, `{"a":"\x"}`, `{"a":"\u12"}`, `{"a":"\ud800"}`, `{"a":"\udc00\ud800"}`,
+		"{\"a\":\"\xff\"}", "{\"a\":\"\n\"}",
 		triggerBody("") + `x`, triggerBody("") + triggerBody(""), `{"a":[1,]}`, `{"a":[1`, `{"a":NaN}`,
 		strings.Repeat("[", 100) + strings.Repeat("]", 100), strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
 	} {

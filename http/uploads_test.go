@@ -191,7 +191,9 @@ func TestARefusedUploadIsAnsweredAndItsRestIsNoRequest(t *testing.T) {
 		return campaign.Import{}, errors.Join(err, engine.Invalid("missing_column", "no"))
 	}
 	f("refused behind the first line", b.head(importsPath, size), large, 422, "missing_column")
-	b.ports.onImport = func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error) { panic("a fault") }
+	b.ports.onImport = func(context.Context, campaign.ImportContacts, io.Reader) (campaign.Import, error) {
+		panic("a fault")
+	}
 	f("a fault", b.head(importsPath, size), large, 500, "internal")
 	if n := len(b.ports.triggers); n > 0 {
 		t.Errorf("%d requests were read out of a file", n)

@@ -20,7 +20,8 @@ const hooksPath = "/api/v1/webhooks"
 
 func TestAWebhookIsMadeChangedAndRemovedAndItsSecretShownOnce(t *testing.T) {
 	b := newBench(t)
-	made := b.byAdmin("POST", hooksPath, `{"url":"https://crm.example.org/in?x=1","types":["attempt.ended"],"campaigns":["cmp_1"],"description":"CRM"}`).is(201, "")
+	made := b.byAdmin("POST", hooksPath, `{"url":"https://crm.example.org/in?x=1","types":["attempt.ended"],
+		"campaigns":["cmp_1"],"description":"CRM"}`).is(201, "")
 	id, secret := made.get("id").(string), made.get("secret").(string)
 	if raw, err := webhook.ReadSecret(secret); err != nil || len(raw) != webhook.SecretBytes {
 		t.Errorf("secret %q: %v", secret, err)

@@ -51,7 +51,12 @@ func TestAWriteIsRefusedOnlyForItsOwnRowsAndTriedAgainForAllElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, url, `CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS
-		$$ BEGIN IF NEW.number = '+4915112000000' THEN RAISE 'injected' USING ERRCODE = (SELECT code FROM fault); END IF; RETURN NEW; END $$`)
+		$$ BEGIN
+			IF NEW.number = '+4915112000000' THEN
+				RAISE 'injected' USING ERRCODE = (SELECT code FROM fault);
+			END IF;
+			RETURN NEW;
+		END $$`)
 	run(t, url, "CREATE TABLE fault (code text)")
 	run(t, url, "INSERT INTO fault VALUES ('')")
 	run(t, url, "CREATE TRIGGER fault BEFORE INSERT ON contacts FOR EACH ROW EXECUTE FUNCTION fault()")
@@ -107,9 +112,9 @@ func TestAReadOnlyDatabaseIsAwayForWritesAndAnswersQueries(t *testing.T) {
 		failure.Why(err) != failure.ReadOnly {
 		t.Errorf("it says %v", err)
 	}
-	if _, err := s.Commit(t.Context(), []journal.Write{{Suppressions: []journal.Suppression{{Number: "+4915112000000", CreatedAt: time.Now()}}}}); failure.Why(
-		err,
-	) != failure.ReadOnly {
+	listed := journal.Suppression{Number: "+4915112000000", CreatedAt: time.Now()}
+	_, err = s.Commit(t.Context(), []journal.Write{{Suppressions: []journal.Suppression{listed}}})
+	if failure.Why(err) != failure.ReadOnly {
 		t.Errorf("a commit: %v", err)
 	}
 	if _, err := s.Bots(t.Context()); err != nil {

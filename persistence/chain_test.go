@@ -52,7 +52,8 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 		}
 	}
 	settings := campaign.Settings{Name: "<Ümläut> & \"quotes\" \u2028", MaxAttempts: 3}
-	must(s.InsertCampaign(ctx, campaign.Campaign{ID: id, State: campaign.Running, Run: 1, CreatedAt: now, Settings: settings},
+	must(s.InsertCampaign(ctx, campaign.Campaign{ID: id, State: campaign.Running, Run: 1, CreatedAt: now,
+		Settings: settings},
 		event(journal.CampaignCreated, 1, journal.Data{Who: &who, Settings: &settings})))
 	c, err := s.AcquireCampaign(ctx, id)
 	must(err)
@@ -258,20 +259,25 @@ func tampers() (list []tamper) {
 		tamper{"events: another number", "UPDATE events SET seq = seq + 1000" + pick("events", "seq > 0") +
 			"RETURNING 'seq ' || seq - 1000"},
 		tamper{"events: two swapped",
-			`WITH two AS (SELECT campaign_id, min(seq) AS a, min(seq) + 1 AS b FROM events WHERE campaign_id = 'cmp_1' AND run = 1 GROUP BY 1)
-			UPDATE events e SET data = o.data, type = o.type, at = o.at, contact_id = o.contact_id, attempt_id = o.attempt_id, activity = o.activity
+			`WITH two AS (SELECT campaign_id, min(seq) AS a, min(seq) + 1 AS b FROM events
+				WHERE campaign_id = 'cmp_1' AND run = 1 GROUP BY 1)
+			UPDATE events e SET data = o.data, type = o.type, at = o.at, contact_id = o.contact_id,
+				attempt_id = o.attempt_id, activity = o.activity
 			FROM two t, events o WHERE e.campaign_id = t.campaign_id AND o.campaign_id = t.campaign_id
 				AND (e.seq, o.seq) IN ((t.a, t.b), (t.b, t.a)) RETURNING 'seq ' || e.seq || $1::text || ''`})
 	for _, x := range []string{"NULL", "digest", "sha256(digest)"} {
 		list = append(list, tamper{"events: one added with digest " + x,
 			`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
-			SELECT campaign_id, seq + 1000, run, at, type, version, leg, activity, data, ` + x + " FROM events WHERE seq > 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING 'seq ' || seq"},
+			SELECT campaign_id, seq + 1000, run, at, type, version, leg, activity, data, ` + x +
+				" FROM events WHERE seq > 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING 'seq ' || seq"},
 			tamper{"events: one added again with digest " + x,
 				`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
-			SELECT campaign_id, seq, run, at + interval '1 hour', type, version, leg, activity, data, ` + x + " FROM events WHERE seq > 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING 'seq ' || seq"},
+			SELECT campaign_id, seq, run, at + interval '1 hour', type, version, leg, activity, data, ` + x +
+					" FROM events WHERE seq > 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING 'seq ' || seq"},
 			tamper{"events: one of no campaign added with digest " + x,
 				`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data, digest)
-			SELECT campaign_id, seq, run, at + interval '1 second', type, version, leg, activity, data, ` + x + " FROM events WHERE seq = 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING type"})
+			SELECT campaign_id, seq, run, at + interval '1 second', type, version, leg, activity, data, ` + x +
+					" FROM events WHERE seq = 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING type"})
 	}
 	add("event_batches", "campaign_id <> ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000",
 		"seqs = seqs || 999::bigint", "seqs = seqs[2:]", "campaign_id = 'cmp_other'")
@@ -292,11 +298,13 @@ func tampers() (list []tamper) {
 		"max = max + 1, state = 'pending'", "connected_once = NOT connected_once", "has_result = NOT has_result",
 		"rang_unanswered = NOT rang_unanswered", "callback = 'pending'", "run = run + 5")
 	add("contacts", "true", "'total'", "campaign_id = 'cmp_3'")
-	return append(list, tamper{"contacts: one added", `INSERT INTO contacts (id, campaign_id, number, position, source, run, state, created_at, updated_at, version)
-		SELECT gen_random_uuid(), campaign_id, '+4915177777777', position, source, run, state, created_at, updated_at, 1 FROM contacts ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING ` + figure},
+	return append(list, tamper{"contacts: one added",
+		`INSERT INTO contacts (id, campaign_id, number, position, source, run, state, created_at, updated_at, version)
+		SELECT gen_random_uuid(), campaign_id, '+4915177777777', position, source, run, state, created_at, updated_at, 1
+		FROM contacts ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING ` + figure},
 		tamper{"attempts: one added",
-			`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid()))).* FROM attempts a
-			ORDER BY md5(a.ctid::text || $1) LIMIT 1 RETURNING ` + id})
+			`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid()))).*
+			FROM attempts a ORDER BY md5(a.ctid::text || $1) LIMIT 1 RETURNING ` + id})
 }
 
 // Whichever row is changed, removed or added, the audit finds it and says where.
@@ -419,7 +427,8 @@ func TestARepeatAmongNewEventsIsChainedOnce(t *testing.T) {
 		}
 		return w
 	}
-	loose := journal.Write{Events: []journal.Event{{At: now, Type: journal.AttemptAnswered, Version: 1, Attempt: "0123456789abcdef0123456789abcdef"}}}
+	loose := journal.Write{Events: []journal.Event{{At: now, Type: journal.AttemptAnswered, Version: 1,
+		Attempt: "0123456789abcdef0123456789abcdef"}}}
 	var all []journal.Write
 	for i := range campaigns {
 		all = append(all, write(i, 4))

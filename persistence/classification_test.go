@@ -40,7 +40,8 @@ func reviewed(t *testing.T, share int) (s *persistence.Store,
 		if change != nil {
 			change(&a)
 		}
-		refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Attempts: []attempt.Attempt{a}}})
+		refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch,
+			Attempts: []attempt.Attempt{a}}})
 		if err != nil || refused[0] != nil {
 			t.Fatal(err, refused)
 		}

@@ -28,8 +28,8 @@ func TestACloneIsLinearInItsContacts(t *testing.T) {
 		runAt(t, url, fmt.Sprintf(`WITH c AS (
 				INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, due_pass,
 					created_at, updated_at, version)
-				SELECT gen_random_uuid(), 'cmp_beside_%d', '+49151' || lpad(n::text, 8, '0'), n, 'csv', 1, 'pending', 3, now(), 2, 1,
-					now(), now(), 1
+				SELECT gen_random_uuid(), 'cmp_beside_%d', '+49151' || lpad(n::text, 8, '0'), n, 'csv', 1, 'pending', 3,
+					now(), 2, 1, now(), now(), 1
 				FROM generate_series(1, %d) n RETURNING id, position)
 			INSERT INTO contact_variables (contact_id, hash, variables)
 			SELECT id, position, jsonb_build_object('account', position) FROM c`, i, beside))

@@ -152,8 +152,9 @@ func backend(b *testing.B, store *persistence.Store) (pid int) {
 	if err := store.QueryRow(b.Context(), "SELECT current_schema()", &schema); err != nil {
 		b.Fatal(err)
 	}
-	if err := store.QueryRow(b.Context(), `SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query = 'COMMIT'
-		AND application_name = 'dialler' ORDER BY state_change DESC LIMIT 1`, &pid); err != nil {
+	if err := store.QueryRow(b.Context(), `SELECT pid FROM pg_stat_activity
+		WHERE pid <> pg_backend_pid() AND query = 'COMMIT' AND application_name = 'dialler'
+		ORDER BY state_change DESC LIMIT 1`, &pid); err != nil {
 		b.Fatal(err)
 	}
 	return pid

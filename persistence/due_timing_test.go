@@ -47,8 +47,10 @@ func BenchmarkLargeCampaign(b *testing.B) {
 		}
 	}
 	var n int
-	if err := store.QueryRow(ctx, `WITH u AS (UPDATE contacts SET due_class = 3, used = 1 + position % 3, due_at = now() + interval '1 day'
-		WHERE position % 2 = 0 RETURNING 1) SELECT count(*) FROM u`, &n); err != nil {
+	if err := store.QueryRow(ctx, `WITH u AS (
+			UPDATE contacts SET due_class = 3, used = 1 + position % 3, due_at = now() + interval '1 day'
+			WHERE position % 2 = 0 RETURNING 1)
+		SELECT count(*) FROM u`, &n); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("due", func(b *testing.B) {

@@ -60,7 +60,8 @@ func switched(t *testing.T, rows int, how switching) float64 {
 				CreatedAt: time.Now()})
 		}
 	}
-	if refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Exclusions: x}}); err != nil || refused[0] != nil {
+	if refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch,
+		Exclusions: x}}); err != nil || refused[0] != nil {
 		t.Fatal(err, refused)
 	}
 	var suppressed []engine.PhoneNumber
@@ -131,7 +132,8 @@ func importSession(t *testing.T, url string) (ended func()) {
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	var pid int32
 	if err := conn.QueryRow(t.Context(), `SELECT l.pid FROM pg_locks l, imports i WHERE l.locktype = 'advisory'
-		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0)`).Scan(&pid); err != nil {
+		AND (l.classid::bigint << 32 | l.objid::bigint) =
+			hashtextextended(current_schema() || '.import.' || i.id::text, 0)`).Scan(&pid); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
@@ -141,7 +143,8 @@ func importSession(t *testing.T, url string) (ended func()) {
 				pid).Scan(&there); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := conn.Exec(t.Context(), "SELECT pg_stat_clear_snapshot(), pg_sleep(0.02)"); err != nil { // polls a condition
+			// It polls a condition.
+			if _, err := conn.Exec(t.Context(), "SELECT pg_stat_clear_snapshot(), pg_sleep(0.02)"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -158,15 +161,19 @@ func rowsRead(t *testing.T, url string) (n int64) {
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
 	for last, same := int64(-1), 0; same < 5; {
-		err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0)::bigint FROM pg_stat_user_tables
-			WHERE schemaname = current_schema() AND relname IN ('import_rows', 'import_exclusions', 'import_rejected', 'exclusions', 'suppressions', 'contacts', 'contact_variables')`).Scan(&n)
+		err := conn.QueryRow(t.Context(), `SELECT
+				coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0)::bigint
+			FROM pg_stat_user_tables
+			WHERE schemaname = current_schema() AND relname IN ('import_rows', 'import_exclusions', 'import_rejected',
+				'exclusions', 'suppressions', 'contacts', 'contact_variables')`).Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if same++; n != last {
 			last, same = n, 0
 		}
-		if _, err := conn.Exec(t.Context(), "SELECT pg_stat_clear_snapshot(), pg_sleep(0.05)"); err != nil { // polls a condition
+		// It polls a condition.
+		if _, err := conn.Exec(t.Context(), "SELECT pg_stat_clear_snapshot(), pg_sleep(0.05)"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,15 +39,17 @@ func lookedUpInATableThatHasGrown(t *testing.T, commits bool) {
 		t.Fatal(err)
 	}
 	refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Contacts: []contact.Contact{{
-		ID: "0123456789abcdef0123456789abcdef", Campaign: c.ID, Number: "+4915112345678", State: contact.Pending, Version: 1}}}})
+		ID: "0123456789abcdef0123456789abcdef", Campaign: c.ID, Number: "+4915112345678", State: contact.Pending,
+		Version: 1}}}})
 	if err != nil || refused[0] != nil {
 		t.Fatal(err, refused)
 	}
 	ask := func(number engine.PhoneNumber) {
 		t.Helper()
 		if commits {
-			refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Fresh: true, Contacts: []contact.Contact{{
-				ID: "fedcba9876543210fedcba9876543210", Campaign: c.ID, Number: number, State: contact.Pending, Version: 1}}}})
+			refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Fresh: true,
+				Contacts: []contact.Contact{{
+					ID: "fedcba9876543210fedcba9876543210", Campaign: c.ID, Number: number, State: contact.Pending, Version: 1}}}})
 			if err != nil || !errors.Is(refused[0], journal.ErrContactExists) {
 				t.Fatal(number, refused, err)
 			}
@@ -63,7 +65,8 @@ func lookedUpInATableThatHasGrown(t *testing.T, commits bool) {
 	}
 	const more = 10_000
 	run(t, url, fmt.Sprintf(`INSERT INTO contacts SELECT (jsonb_populate_record(c, jsonb_build_object(
-		'id', lpad(to_hex(g), 32, '0'), 'number', '+49152' || lpad(g::text, 8, '0'), 'position', g))).* FROM contacts c, generate_series(1, %d) g`, more))
+		'id', lpad(to_hex(g), 32, '0'), 'number', '+49152' || lpad(g::text, 8, '0'), 'position', g))).*
+		FROM contacts c, generate_series(1, %d) g`, more))
 
 	db, err := pgx.Connect(t.Context(), url)
 	if err != nil {

@@ -143,7 +143,8 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	if n := count("event_heads WHERE campaign_id IN ('cmp_closed', 'cmp_open')"); n != 0 {
 		t.Errorf("%d chains have no events", n)
 	}
-	if n := count("run_checkpoints WHERE attempts_gone AND events_gone AND batches > 0 AND hash IS NOT NULL AND seq > 0"); n != 2 {
+	if n := count("run_checkpoints WHERE attempts_gone AND events_gone AND batches > 0 AND hash IS NOT NULL " +
+		"AND seq > 0"); n != 2 {
 		t.Errorf("%d of 2 checkpoints", n)
 	}
 	if n := count("attempts WHERE campaign_id = 'cmp_recent'"); n != 3 {

@@ -65,7 +65,8 @@ func TestColumnAddedWhileCallsGoOn(t *testing.T) {
 	put := func(version int64) {
 		t.Helper()
 		refused, err := s.Commit(t.Context(), []journal.Write{{Campaign: c.ID, Epoch: c.Epoch, Contacts: []contact.Contact{{
-			ID: "0123456789abcdef0123456789abcdef", Campaign: c.ID, Number: "+4915112345678", State: contact.Pending, Version: version}}}})
+			ID: "0123456789abcdef0123456789abcdef", Campaign: c.ID, Number: "+4915112345678", State: contact.Pending,
+			Version: version}}}})
 		if err != nil || refused[0] != nil {
 			t.Fatal(err, refused)
 		}

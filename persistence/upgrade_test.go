@@ -63,9 +63,10 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 			ADD COLUMN callbacks_cancelled integer NOT NULL DEFAULT 0, ADD COLUMN ends integer NOT NULL DEFAULT 0`,
 		"ALTER TABLE number_holds ADD COLUMN bound timestamptz",
 		"ALTER TABLE legs ADD COLUMN proof text NOT NULL DEFAULT ''",
-		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL, country text NOT NULL,
-			verdict text NOT NULL, revised_from text NOT NULL, confidence double precision NOT NULL, amd_ms bigint NOT NULL,
-			answered_at timestamptz NOT NULL, label text NOT NULL DEFAULT '', labelled_by text NOT NULL DEFAULT '', labelled_at timestamptz)`,
+		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL,
+			country text NOT NULL, verdict text NOT NULL, revised_from text NOT NULL,
+			confidence double precision NOT NULL, amd_ms bigint NOT NULL, answered_at timestamptz NOT NULL,
+			label text NOT NULL DEFAULT '', labelled_by text NOT NULL DEFAULT '', labelled_at timestamptz)`,
 		// The tables of nodes are only read: these stand in until the real ones are created.
 		"CREATE SCHEMA " + later,
 		"CREATE TABLE " + later + ".nodes (incarnation integer, left_at timestamptz)",

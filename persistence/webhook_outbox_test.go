@@ -173,7 +173,8 @@ func TestAServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // polls a condition
 	}
 	// After its last try it is disabled: nothing was delivered in all that time.
-	run(t, w.url, "UPDATE webhook_deliveries SET tries = 9; UPDATE river_job SET state = 'available', scheduled_at = now()")
+	run(t, w.url, `UPDATE webhook_deliveries SET tries = 9;
+		UPDATE river_job SET state = 'available', scheduled_at = now()`)
 	w.await("whk_1", "failed", all(1, webhook.Failed))
 	if e, err := w.Endpoints.Webhook(t.Context(), "whk_1"); err != nil || e.Active ||
 		e.Disabled != webhook.DisabledFailing {

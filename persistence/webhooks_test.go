@@ -308,7 +308,8 @@ func TestNoEventIsMissedWhileManyCommitAtOnceAndTwoRead(t *testing.T) {
 	if n := w.count("webhook_messages WHERE type = 'campaign.paused'"); n != campaigns*events {
 		t.Errorf("%d messages of campaigns, want %d", n, campaigns*events)
 	}
-	if n := w.count(`webhook_messages WHERE type = 'dialout.ended' AND body LIKE '%"to_number":"+4915112345678"%'`); n != dialouts {
+	if n := w.count(`webhook_messages WHERE type = 'dialout.ended'
+		AND body LIKE '%"to_number":"+4915112345678"%'`); n != dialouts {
 		t.Errorf("%d messages of dialouts, want %d", n, dialouts)
 	}
 	if jobs, n := w.count("river_job"), w.count("webhook_deliveries"); jobs != n || n != campaigns*events+dialouts {
@@ -348,7 +349,8 @@ func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
 		t.Fatalf("%d messages", n)
 	}
 	for _, typ := range []string{"contact.completed", "attempt.ended"} {
-		if n := w.count(`webhook_messages WHERE type = $1 AND subject IS NOT NULL AND body LIKE '%+4915112345678%' AND body LIKE '%"variables":{"name":"Ada"}%'`, typ); n != 1 {
+		if n := w.count(`webhook_messages WHERE type = $1 AND subject IS NOT NULL
+			AND body LIKE '%+4915112345678%' AND body LIKE '%"variables":{"name":"Ada"}%'`, typ); n != 1 {
 			t.Errorf("no whole %s", typ)
 		}
 	}

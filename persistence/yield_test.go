@@ -23,7 +23,9 @@ func yields(t *testing.T, url, table, state string, times int) {
 	for _, sql := range []string{
 		"CREATE SEQUENCE tries",
 		`CREATE FUNCTION yield() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-			IF nextval('tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'another one goes first' USING ERRCODE = TG_ARGV[1]; END IF;
+			IF nextval('tries') <= TG_ARGV[0]::int THEN
+				RAISE EXCEPTION 'another one goes first' USING ERRCODE = TG_ARGV[1];
+			END IF;
 			RETURN NEW; END $$`,
 		"CREATE TRIGGER yield BEFORE INSERT ON " + table + " FOR EACH ROW EXECUTE FUNCTION yield(" + string(rune('0'+times)) +
 			", '" + state + "')",

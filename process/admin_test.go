@@ -24,7 +24,9 @@ func TestTheFirstAdministratorIsMadeOnceTheDatabaseAnswers(t *testing.T) {
 		}
 		password <- s
 	}()
-	eventually(t, "it says that it waits", func() bool { return strings.Contains(log.String(), "the database is unavailable") })
+	eventually(t, "it says that it waits", func() bool {
+		return strings.Contains(log.String(), "the database is unavailable")
+	})
 	faults.Up()
 	if s := <-password; s == "" {
 		t.Error("no password")

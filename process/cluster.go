@@ -124,8 +124,8 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	p.closing = append(p.closing, owners.Close)
 	p.lease.owners.Store(owners)
 	s := &several{owners: owners, log: p.log, keeper: campaignowner.New(campaignowner.Config{
-		Tree: p.tree.Ownership(), Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen, Log: p.log,
-		Gone: p.sharedCaps.Gone,
+		Tree: p.tree.Ownership(), Calls: p.gateway, Store: p.store, Nodes: owners, Clock: p.clock, Seen: p.capacity.seen,
+		Log: p.log, Gone: p.sharedCaps.Gone,
 	})}
 	s.node, err = cluster.Start(ctx, cluster.Config{
 		Membership: p.flags.Cluster, Name: name, Listen: p.flags.ClusterListen, Advertise: p.flags.ClusterAdvertise, API: api,

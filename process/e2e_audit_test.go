@@ -68,7 +68,9 @@ func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
 		map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
 	w.act(id, "start").expect(200)
-	eventually(t, "it completes", func() bool { return w.detail(id).Status == "completed" && w.rows("attempts WHERE live") == 0 })
+	eventually(t, "it completes", func() bool {
+		return w.detail(id).Status == "completed" && w.rows("attempts WHERE live") == 0
+	})
 	w.p.mu.Lock()
 	w.p.flags.KeepAttempts = 100
 	w.p.mu.Unlock()

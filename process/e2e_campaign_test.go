@@ -61,7 +61,9 @@ func TestACampaignIsCreatedFilledStartedPausedResumedAndStopped(t *testing.T) {
 	if r := w.act(id, "restart").expect(409); r.code() != "calls_in_progress" {
 		t.Errorf("restart while calls live: %s", r)
 	}
-	eventually(t, "its conversations finish", func() bool { return !w.detail(id).Draining && len(model.Ledger().Live()) == 0 })
+	eventually(t, "its conversations finish", func() bool {
+		return !w.detail(id).Draining && len(model.Ledger().Live()) == 0
+	})
 	placed = calls()
 	never(t, model, time.Second, "a stopped campaign placed a call", func(carrier.Ledger) bool { return calls() > placed })
 	eventually(t, "every result is in", func() bool { d := w.detail(id); return d.Counters.Completed == placed })

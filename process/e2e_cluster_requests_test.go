@@ -227,7 +227,8 @@ func TestANodeThatJoinsLaterGetsCampaigns(t *testing.T) {
 	connectsNoMore(t)
 	url, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
 	membership := "automanaged://" + here + "," + there
-	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one", ClusterListen: here}}, tuning{}, 0)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: membership, Node: "one",
+		ClusterListen: here}}, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
 	var ids []engine.CampaignID
 	for range 3 {

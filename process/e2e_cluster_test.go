@@ -117,7 +117,8 @@ func newClusterWorldOn(t *testing.T, url string, talk time.Duration,
 func (w *world) ownerOf(id engine.CampaignID) (name string, epoch int64) {
 	w.t.Helper()
 	w.query(`SELECT coalesce(max(n.name), ''), coalesce(max(o.epoch), 0) FROM owners o JOIN nodes n USING (incarnation)
-		WHERE o.kind = 'campaign' AND o.identity = '`+string(id)+`' AND n.left_at IS NULL AND n.expires_at > clock_timestamp()`, &name, &epoch)
+		WHERE o.kind = 'campaign' AND o.identity = '`+string(id)+`' AND n.left_at IS NULL
+			AND n.expires_at > clock_timestamp()`, &name, &epoch)
 	return name, epoch
 }
 
@@ -182,7 +183,9 @@ func TestANodeThatIsKilledIsReplaced(t *testing.T) {
 		return w.detail(theirs).Counters.Completed > 2 && w.detail(ours).Counters.Completed > 2
 	})
 	// The console of this node shows the activity of the other one.
-	eventually(t, "both show what they do", func() bool { return w.detail(theirs).Live != nil && w.detail(ours).Live != nil })
+	eventually(t, "both show what they do", func() bool {
+		return w.detail(theirs).Live != nil && w.detail(ours).Live != nil
+	})
 	_, before := w.ownerOf(theirs)
 
 	killed := time.Now()

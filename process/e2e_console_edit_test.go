@@ -144,7 +144,9 @@ func TestAnOperatorActsOnOneContactInTheConsole(t *testing.T) {
 	eventually(t, "one contact has come to its end", func() bool { return w.detail(id).Counters.Failed == 1 })
 	w.act(id, "pause").expect(200)
 	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": waiting}).expect(200)
-	control := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { w.act(id, "stop").expect(200) }))
+	control := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) {
+		w.act(id, "stop").expect(200)
+	}))
 	defer control.Close()
 	w.browse("contact.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "WAITING", waiting,
 		"ENDED", ended, "MAX", fmt.Sprint(attempts), "CONTROL", control.URL)

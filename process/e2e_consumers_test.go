@@ -57,7 +57,8 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 	model.HangUp(string(first.AttemptID.Leg(1)))
 	w.ended(first.AttemptID.Call(), engine.OutcomeCompleted)
 	const rows = 20_000 // 26 MB as a report, of which 1,000 rows at a time are in memory
-	w.exec(fmt.Sprintf(`INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', md5(n::text)::uuid, 'sip_reason', repeat('x', 1000)))).*
+	w.exec(fmt.Sprintf(`INSERT INTO attempts SELECT (jsonb_populate_record(a,
+			jsonb_build_object('id', md5(n::text)::uuid, 'sip_reason', repeat('x', 1000)))).*
 		FROM attempts a, generate_series(1, %d) n`, rows))
 	r, call := w.apart(id)
 
@@ -81,7 +82,8 @@ func TestReadersOfReportsThatHardlyReadHarmNobody(t *testing.T) {
 		}
 		if string(status) != "HTTP/1.1 200" {
 			rest, _ := io.ReadAll(c)
-			if bytes.Contains(rest, []byte(`"database_unavailable"`)) { // so many first parts at once may take a busy server too long
+			// So many first parts at once may take a busy server too long.
+			if bytes.Contains(rest, []byte(`"database_unavailable"`)) {
 				all = append(all, w.dialSmall(request))
 				continue
 			}

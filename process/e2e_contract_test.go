@@ -101,7 +101,8 @@ func TestWhateverIsAskedIsAnsweredAsTheFileSays(t *testing.T) {
 		w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": host, "port": port, "cps_cap": 100})
 		// There is activity: a call, and a campaign with contacts.
 		shown := func(method, path string, a answer) {
-			if i := slices.IndexFunc(file.Operations(), func(o contract.Operation) bool { return o.Method == method && o.Path == path }); a.status < 300 && i >= 0 {
+			asked := func(o contract.Operation) bool { return o.Method == method && o.Path == path }
+			if i := slices.IndexFunc(file.Operations(), asked); a.status < 300 && i >= 0 {
 				maker.Learn(&contract.Request{Of: file.Operations()[i]}, a.body)
 			}
 		}

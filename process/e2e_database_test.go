@@ -55,7 +55,8 @@ func volume(t *testing.T, mib int) (dir string) {
 				t.Fatal(err)
 			}
 		}
-		mount = []string{"-m", "sh", "-c", `mount -t tmpfs -o size="$2"m,mode=0755,uid="$3" tmpfs "$1" && echo ready && exec setpriv --reuid="$3" --regid="$4" --clear-groups cat`,
+		mount = []string{"-m", "sh", "-c", `mount -t tmpfs -o size="$2"m,mode=0755,uid="$3" tmpfs "$1" && ` +
+			`echo ready && exec setpriv --reuid="$3" --regid="$4" --clear-groups cat`,
 			"sh", point, strconv.Itoa(mib), u.Uid, u.Gid}
 	}
 	c := exec.Command("unshare", mount...)

@@ -51,7 +51,8 @@ func (w *world) exposition() map[string]map[string]bool {
 func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *testing.T) {
 	t.Parallel()
 	url, here := storetest.URL(t), ports.AddressOf(t)
-	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: "automanaged://" + here, Node: "one", ClusterListen: here}}, tuning{}, time.Second)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: "automanaged://" + here, Node: "one",
+		ClusterListen: here}}, tuning{}, time.Second)
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(300 * time.Millisecond)}})
 	id := w.campaign(map[string]any{"concurrency": 2, "max_attempts": 1})
 	var rows []any

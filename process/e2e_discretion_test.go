@@ -52,7 +52,9 @@ func TestTheLogOfARunGivesNoNumberVariableOrSecretAway(t *testing.T) {
 		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber(),
 			"variables": map[string]any{"first_name": "Ada"}})
 	}
-	eventually(t, "the calls are over", func() bool { return w.p.tree.LiveCalls() == 0 && w.detail(id).Counters.Pending == 0 })
+	eventually(t, "the calls are over", func() bool {
+		return w.p.tree.LiveCalls() == 0 && w.detail(id).Counters.Pending == 0
+	})
 	// Client errors, in every part of a request.
 	number := newNumber()
 	w.send("GET", "/api/v1/calls/"+number+"?mobile="+number, nil, "X-API-Key", w.key)

@@ -246,7 +246,8 @@ func TestACampaignHasASystemOfItsOwnAskedBesideTheInstallations(t *testing.T) {
 	w := newJudgedWorld(t, installation, "open", answersCome)
 	w.hidden = append(w.hidden, "crm-token-4711")
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
-	plain, asking := w.running(nil), w.running(map[string]any{"eligibility_url": own.URL + "/campaign?token=crm-token-4711", "eligibility_fail": "closed"})
+	plain, asking := w.running(nil), w.running(map[string]any{
+		"eligibility_url": own.URL + "/campaign?token=crm-token-4711", "eligibility_fail": "closed"})
 
 	trigger := func(id engine.CampaignID) (number string, rep campaign.TriggerReply) {
 		t.Helper()

@@ -142,7 +142,8 @@ func TestExclusionByMetadataAndInAdvance(t *testing.T) {
 func TestExclusionsHoldWhileTheCampaignDials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
-	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer, Post: draw.Between(0, 300*time.Millisecond)}}})
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer,
+		Post: draw.Between(0, 300*time.Millisecond)}}})
 	id := w.campaign(map[string]any{"concurrency": 10})
 	const contacts = 30
 	var rows []any
@@ -169,7 +170,10 @@ func TestExclusionsHoldWhileTheCampaignDials(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	}
-	eventually(t, "the campaign completes", func() bool { d := w.detail(id); return d.Status == "completed" && !d.Draining })
+	eventually(t, "the campaign completes", func() bool {
+		d := w.detail(id)
+		return d.Status == "completed" && !d.Draining
+	})
 	for i, n := range numbers {
 		for _, row := range model.Ledger().To(engine.PhoneNumber(n)) {
 			if row.LeftAt.After(confirmed[i]) {

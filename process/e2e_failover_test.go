@@ -17,8 +17,8 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 	const people, cps = 9, 3
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	second := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
-	first := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503, Reason: "No circuit available", Q850: 34,
-		Headers: map[string]string{"Retry-After": "20"}}}})
+	first := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503,
+		Reason: "No circuit available", Q850: 34, Headers: map[string]string{"Retry-After": "20"}}}})
 	w.operator("DELETE", "/api/v1/trunks/model", nil).expect(204)
 	for i, c := range []*carrier.Carrier{first, second} {
 		host, port, err := splitHostPort(c.Addr())
@@ -88,8 +88,8 @@ func TestACallThatGoesOverWaitsForTheNextTrunksRate(t *testing.T) {
 func TestAThrottledTrunkIsShownAndAPutEndsItsWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
-	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503, Reason: "CPS limit exceeded",
-		Headers: map[string]string{"Retry-After": "86400"}}}})
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503,
+		Reason: "CPS limit exceeded", Headers: map[string]string{"Retry-After": "86400"}}}})
 	id := w.campaign(map[string]any{"max_attempts": 1})
 	n := newNumber()
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",

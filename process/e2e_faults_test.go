@@ -103,7 +103,9 @@ func TestAPanicInMidCallHangsUpNobody(t *testing.T) {
 		faults.Crash("run", id, "")
 	}
 	eventually(t, "the run waits before it is restarted", func() bool { return w.metric("dialler_actors_failing") == 1 })
-	eventually(t, "it is restarted", func() bool { return w.metric("dialler_actors_failing") == 0 && w.detail(id).Status == "running" })
+	eventually(t, "it is restarted", func() bool {
+		return w.metric("dialler_actors_failing") == 0 && w.detail(id).Status == "running"
+	})
 	if dup := model.Ledger().DuplicateInvites(); len(dup) > 0 || len(model.Ledger().Calls()) != 18 {
 		t.Errorf("duplicates %v, %d calls", dup, len(model.Ledger().Calls()))
 	}

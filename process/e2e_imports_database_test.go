@@ -155,7 +155,9 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAnImport(t *testing.T) {
 		s.start()
 		// The server may be back before its loss was noticed: then a query finds that the
 		// connections are broken.
-		eventually(t, "the database is back", func() bool { return w.operator("GET", importsOf(id), nil).status == 200 && ready() })
+		eventually(t, "the database is back", func() bool {
+			return w.operator("GET", importsOf(id), nil).status == 200 && ready()
+		})
 		eventually(t, "the import is settled", func() bool { imp := w.imports(id)[0]; return !imp.Open() })
 		imp := w.imports(id)[0]
 		switch {
@@ -194,7 +196,8 @@ func TestAPostgreSQLThatDiesInTheMiddleOfAReport(t *testing.T) {
 	const attempts = 12_000
 	var n int
 	w.query(fmt.Sprintf(`WITH more AS (INSERT INTO attempts SELECT (r).* FROM (
-		SELECT jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'reserved_at', a.reserved_at + n * interval '1 microsecond',
+		SELECT jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(),
+			'reserved_at', a.reserved_at + n * interval '1 microsecond',
 			'sip_reason', (SELECT string_agg(md5((n * 100 + k)::text), '') FROM generate_series(1, 78) k))) AS r
 		FROM attempts a, generate_series(1, %d) n) x RETURNING 1) SELECT count(*) FROM more`, attempts-1), &n)
 	if rows := w.report(id, ""); len(rows) != attempts {

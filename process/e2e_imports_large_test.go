@@ -58,7 +58,8 @@ func TestALargeFileIsImportedWhileACampaignDials(t *testing.T) {
 		rows, limit = 50_000, 10*time.Minute
 	}
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
-	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Exactly(50 * time.Millisecond)}}})
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Human,
+		Ring: draw.Exactly(50 * time.Millisecond)}}})
 	id := w.campaign(map[string]any{"concurrency": 2,
 		"always_on": true}) // it goes on when the import takes longer than its calls
 	file, _ := contactFile(1000)

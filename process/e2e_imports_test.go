@@ -375,8 +375,8 @@ func TestTriggersOfAnotherCampaignNeverWaitForAnImport(t *testing.T) {
 		})
 	}
 	// Whether a row becomes a contact depends on a transaction with the same number.
-	contact, release := holds(fmt.Sprintf(`INSERT INTO contacts SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(),
-		'campaign_id', '%s', 'number', '%s'))).* FROM contacts c LIMIT 1`, id, numbers[10]))
+	contact, release := holds(fmt.Sprintf(`INSERT INTO contacts SELECT (jsonb_populate_record(c, jsonb_build_object(
+		'id', gen_random_uuid(), 'campaign_id', '%s', 'number', '%s'))).* FROM contacts c LIMIT 1`, id, numbers[10]))
 	answered := make(chan answer, 1)
 	go func() {
 		defer close(answered) // even without a response in time

@@ -54,7 +54,9 @@ func TestNothingIsLeftOfCallsOfEveryKind(t *testing.T) {
 				return r.status == 201
 			})
 		}
-		eventually(t, "nothing of the calls is left", func() bool { return w.p.tree.LiveCalls() == 0 && w.p.sip.Stats().KnownLegs == 0 })
+		eventually(t, "nothing of the calls is left", func() bool {
+			return w.p.tree.LiveCalls() == 0 && w.p.sip.Stats().KnownLegs == 0
+		})
 	}
 	play(numbers[:4*len(kinds)]) // and the pools reach their maximum size
 	before, held := runtime.NumGoroutine(), ours()

@@ -227,7 +227,10 @@ func TestADeletedBotFailsTheCampaignThatRanWithIt(t *testing.T) {
 	if !w.bot.HangUp(talks.AttemptID.Call()) {
 		t.Error("the session is gone")
 	}
-	eventually(t, "its conversation finishes", func() bool { d := w.detail(id); return !d.Draining && d.Counters.Completed == 1 })
+	eventually(t, "its conversation finishes", func() bool {
+		d := w.detail(id)
+		return !d.Draining && d.Counters.Completed == 1
+	})
 	if r := w.act(id, "start").expect(409); r.code() != "illegal_state" {
 		t.Errorf("start: %s", r)
 	}

@@ -191,7 +191,9 @@ func (w *world) dialSmall(request string) net.Conn {
 	w.t.Helper()
 	d := net.Dialer{Timeout: patience, Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
-		return errors.Join(c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) }), err)
+		return errors.Join(c.Control(func(fd uintptr) {
+			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+		}), err)
 	}}
 	c, err := d.Dial("tcp", strings.TrimPrefix(w.p.URL(), "http://"))
 	if err != nil {
@@ -255,10 +257,12 @@ func TestSlowAndManyClientsHarmNobody(t *testing.T) {
 	// Too long bodies are refused by their header; of a long body nothing is read for an
 	// unauthenticated client.
 	trigger := "POST /api/v1/campaigns/trigger HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-	if a := w.reads(w.dialSmall(trigger + "X-API-Key: " + w.key + "\r\nContent-Length: 10737418240\r\n\r\n{")); a.status != 413 || a.code() != "body_too_large" {
+	if a := w.reads(w.dialSmall(trigger + "X-API-Key: " + w.key +
+		"\r\nContent-Length: 10737418240\r\n\r\n{")); a.status != 413 || a.code() != "body_too_large" {
 		t.Errorf("10 GiB: %s", a)
 	}
-	if a := w.reads(w.dialSmall(trigger + "X-API-Key: vx_unknown\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")); a.status != 401 || a.code() != "unauthorized" {
+	if a := w.reads(w.dialSmall(trigger + "X-API-Key: vx_unknown\r\nTransfer-Encoding: chunked\r\n\r\n" +
+		"1\r\n{\r\n")); a.status != 401 || a.code() != "unauthorized" {
 		t.Errorf("of nobody: %s", a)
 	}
 	endless := w.dialSmall(trigger + "X-API-Key: " + w.key + "\r\nTransfer-Encoding: chunked\r\n\r\n")

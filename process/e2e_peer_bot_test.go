@@ -51,7 +51,9 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	answering := func(status int) string {
-		s := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, _ *nethttp.Request) { rw.WriteHeader(status) }))
+		s := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, _ *nethttp.Request) {
+			rw.WriteHeader(status)
+		}))
 		t.Cleanup(s.Close)
 		return "ws" + strings.TrimPrefix(s.URL, "http")
 	}

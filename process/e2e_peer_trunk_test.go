@@ -168,7 +168,9 @@ func TestACallWhoseAudioStopsIsEndedEvenIfTheTrunkAnswersNothingMore(t *testing.
 			deaf: {{Kind: carrier.Human, Deaf: true, Chatter: draw.Exactly(50 * time.Millisecond)}},
 		}})
 	id, oneWay := w.dialout(mute.E164()), w.dialout(deaf.E164())
-	eventually(t, "it talks", func() bool { return w.call(id).State == "connected" && w.call(oneWay).State == "connected" })
+	eventually(t, "it talks", func() bool {
+		return w.call(id).State == "connected" && w.call(oneWay).State == "connected"
+	})
 	if c := w.ended(id, engine.OutcomeMediaError); c.HungUpBy != "system" ||
 		w.labelled("dialler_outcomes_total", "outcome", "media_error") != 1 {
 		t.Errorf("shown as %+v", c)

@@ -88,7 +88,8 @@ type running struct {
 // serve starts the program and waits until its API is up.
 func serve(t *testing.T, database string, args ...string) *running {
 	t.Helper()
-	cmd := program(t, database, append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0", "--log-format=json"}, args...)...)
+	cmd := program(t, database, append([]string{"serve", "--listen-http=127.0.0.1:0", "--sip=127.0.0.1:0",
+		"--log-format=json"}, args...)...)
 	cmd.Env = append(cmd.Env, shortPatience+"=8s")
 	return awaitUp(t, cmd)
 }
@@ -199,7 +200,8 @@ func TestServeComesUpTakesKeysOfTheCommandLineAndEndsOnSIGTERM(t *testing.T) {
 	client.CloseIdleConnections()
 	r.terminate()
 	first := r.stdout.String()
-	password := regexp.MustCompile(`(?m)^First administrator: \S+, password \(shown once\): (\S{20,})$`).FindStringSubmatch(first)
+	password := regexp.MustCompile(`(?m)^First administrator: \S+, password \(shown once\): (\S{20,})$`).
+		FindStringSubmatch(first)
 	if password == nil || strings.Contains(r.log(), password[1]) || strings.Contains(r.log(), key) {
 		t.Errorf("the first start prints the administrator's password, and logs it not: %q", first)
 	}

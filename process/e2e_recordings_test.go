@@ -24,7 +24,10 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()},
 	}}).expect(200)
 	w.act(id, "start").expect(200)
-	eventually(t, "the campaign completes", func() bool { d := w.detail(id); return d.Status == "completed" && d.Counters.Completed == 2 })
+	eventually(t, "the campaign completes", func() bool {
+		d := w.detail(id)
+		return d.Status == "completed" && d.Counters.Completed == 2
+	})
 
 	type recorded struct {
 		URL        string

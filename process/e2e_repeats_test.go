@@ -61,7 +61,9 @@ func TestARepeatedRequestIsAnsweredFromTheDatabaseAlsoAfterARestart(t *testing.T
 		}
 	}
 	repeat()
-	eventually(t, "both calls are over", func() bool { return len(model.Ledger().Calls()) == 2 && len(model.Ledger().Live()) == 0 })
+	eventually(t, "both calls are over", func() bool {
+		return len(model.Ledger().Calls()) == 2 && len(model.Ledger().Live()) == 0
+	})
 	w.quiet()
 	w.restart()
 	repeat()
@@ -120,7 +122,9 @@ func TestTheSameRequestAtOnceIsCarriedOutOnce(t *testing.T) {
 			t.Errorf("%s was carried out %d times", q.path, fresh)
 		}
 	}
-	eventually(t, "both calls are over", func() bool { return len(model.Ledger().Live()) == 0 && w.p.tree.LiveCalls() == 0 })
+	eventually(t, "both calls are over", func() bool {
+		return len(model.Ledger().Live()) == 0 && w.p.tree.LiveCalls() == 0
+	})
 	if n := len(model.Ledger().Calls()); n != 2 {
 		t.Errorf("%d calls at the carrier, want 2", n)
 	}
@@ -159,7 +163,9 @@ func TestTheSameContactTriggeredAtOnceIsDialledOnce(t *testing.T) {
 	if dialled != 1 {
 		t.Errorf("dialled %d times", dialled)
 	}
-	eventually(t, "the call is over", func() bool { return len(model.Ledger().Calls()) == 1 && len(model.Ledger().Live()) == 0 })
+	eventually(t, "the call is over", func() bool {
+		return len(model.Ledger().Calls()) == 1 && len(model.Ledger().Live()) == 0
+	})
 	c := w.contact(id, to)
 	if len(c.Variables) != 8 || c.Variables["k3"] != "3" {
 		t.Errorf("metadata of all requests is merged: %v", c.Variables)

@@ -25,8 +25,8 @@ func TestTheInputsOfARunReplayToTheSameEffects(t *testing.T) {
 		return lives[len(lives)-1]
 	}
 	w := newWorld(t, tuning{recordRun: record}, 300*time.Millisecond)
-	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond), person(300 * time.Millisecond),
-		carrier.Busy(), person(200 * time.Millisecond)}})
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond),
+		person(300 * time.Millisecond), carrier.Busy(), person(200 * time.Millisecond)}})
 	// A result that comes during the restart is lost, and the run waits for it when everything else
 	// is over.
 	id := w.campaign(map[string]any{"concurrency": 6, "max_attempts": 2, "retry_delay_s": 1, "result_timeout_s": 2})

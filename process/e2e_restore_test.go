@@ -121,7 +121,8 @@ func TestAnOlderBackupPutBackIntoTheSameDatabaseDialsNobody(t *testing.T) {
 	f("tables made anew", (*world).backup, clean, true)
 	f("rows alone", (*world).backup, func(w *world, dump string) {
 		address, schema := w.server()
-		w.exec(`DO $$ DECLARE t text; BEGIN FOR t IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '` + schema + `'
+		w.exec(`DO $$ DECLARE t text; BEGIN
+			FOR t IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '` + schema + `'
 			LOOP EXECUTE 'TRUNCATE ' || t || ' CASCADE'; END LOOP; END $$`)
 		w.tool("pg_restore", "--data-only", "--disable-triggers", "--no-owner", "--exit-on-error", "--dbname="+address, dump)
 	}, true)
@@ -151,8 +152,11 @@ func TestADumpOfARunningDiallerIsRestoredAndDialsNobodyBeforeItIsAccepted(t *tes
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(map[string]any{"concurrency": 2})
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{
-		map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()}}}).expect(200)
-	eventually(t, "two conversations", func() bool { return w.detail(id).Live != nil && w.detail(id).Live.InProgress == 2 })
+		map[string]any{"mobile": newNumber()}, map[string]any{"mobile": newNumber()},
+		map[string]any{"mobile": newNumber()}}}).expect(200)
+	eventually(t, "two conversations", func() bool {
+		return w.detail(id).Live != nil && w.detail(id).Live.InProgress == 2
+	})
 
 	_, schema := w.server()
 	file := w.backup()

@@ -292,7 +292,10 @@ func TestABotBySIPHandsItsCallOverByRefer(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	voice.satisfied()
-	eventually(t, "the attempt is over", func() bool { a := w.stored(id); return a.State == attempt.Ended && !a.OpenLeg() })
+	eventually(t, "the attempt is over", func() bool {
+		a := w.stored(id)
+		return a.State == attempt.Ended && !a.OpenLeg()
+	})
 	a := w.stored(id)
 	if tr := a.Transfer; tr == nil || tr.Result != attempt.TransferBridged || tr.By != "refer" || tr.To != "sip:"+target ||
 		a.HungUpBy != engine.PartyTarget {

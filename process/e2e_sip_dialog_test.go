@@ -22,9 +22,9 @@ func TestACalleeMayChangeTheCall(t *testing.T) {
 		{file: "info-dtmf-relay", then: heard("5#0")},
 		{file: "info-dtmf", then: heard("5#0")},
 	}
-	for file := range strings.FieldsSeq(`reinvite-hold reinvite-hold-old reinvite-inactive reinvite-offerless reinvite-unchanged
-		reinvite-unacceptable update-hold update-empty info-unknown options-in-dialog cseq-too-low require-unknown refer-refused
-		message-refused tag-unknown`) {
+	for file := range strings.FieldsSeq(`reinvite-hold reinvite-hold-old reinvite-inactive reinvite-offerless
+		reinvite-unchanged reinvite-unacceptable update-hold update-empty info-unknown options-in-dialog cseq-too-low
+		require-unknown refer-refused message-refused tag-unknown`) {
 		cases = append(cases, sipCase{file: file, then: audio})
 	}
 	for i := range cases {

@@ -127,7 +127,9 @@ func TestWhatAResponseAddsToItsCodeIsHeard(t *testing.T) {
 			2*time.Hour)), refused("final-busy", "486", "Retry-After: 7200 (in a meeting)", later(busy, 2*time.Hour)),
 		refused("final-busy", "600", "Retry-After: 7200;duration=60", later(busy, 2*time.Hour)),
 		refused("final-congestion", "503", "Retry-After: 7200", later(sipRow{outcome: engine.OutcomeCongestion, by: system},
-			2*time.Hour)), set(refused("final-rejected", "603", "Retry-After: 7200", later(sipRow{outcome: engine.OutcomeRejected, by: callee}, 2*time.Hour)),
+			2*time.Hour)),
+		set(refused("final-rejected", "603", "Retry-After: 7200",
+			later(sipRow{outcome: engine.OutcomeRejected, by: callee}, 2*time.Hour)),
 			"retry_on_system", []string{"rejected"}),
 		// Only these five may carry it.
 		refused("final-congestion", "500", "Retry-After: 7200", with(sipRow{outcome: engine.OutcomeCongestion, by: system},

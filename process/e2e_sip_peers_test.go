@@ -252,7 +252,10 @@ request_route {
 	if (is_method("CANCEL")) { if (t_check_trans()) t_relay(); exit; }
 	if (is_method("OPTIONS")) { sl_send_reply("200", "Alive"); exit; }
 	if (!is_method("INVITE")) { sl_send_reply("405", "Method Not Allowed"); exit; }
-	if (!pv_proxy_authenticate("carrier.test", "` + alicesPassword + `", "0")) { proxy_challenge("carrier.test", "1"); exit; }
+	if (!pv_proxy_authenticate("carrier.test", "` + alicesPassword + `", "0")) {
+		proxy_challenge("carrier.test", "1");
+		exit;
+	}
 	consume_credentials();
 	record_route();
 	$ru = "sip:USER@NEXT";

@@ -35,7 +35,8 @@ func TestATrunkIsAskedAsItsSettingsSay(t *testing.T) {
 		{file: "caller-private", trunk: set{"caller_id_header": "p_asserted_identity", "privacy": "id"}},
 		{file: "headers-of-trunk", trunk: set{"user_agent": "acme/2.1",
 			"extra_headers": []any{header("X-Account", "42"), header("X-Tag", `a; b="c"`)}}},
-		{file: "header-identity", metadata: set{"sip_identity": `eyJh.eyJk.sig;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`},
+		{file: "header-identity",
+			metadata: set{"sip_identity": `eyJh.eyJk.sig;info=<https://cert.example/a.pem>;alg=ES256;ppt="shaken"`},
 			then: func(c *sipCall) {
 				if c.row.Attestation != "TN-Validation-Passed-A" {
 					c.t.Errorf("attestation %q", c.row.Attestation)

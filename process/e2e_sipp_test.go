@@ -71,7 +71,8 @@ func scenario(steps string) string {
 			}
 			header, text, _ := strings.Cut(strings.Join(f[2:], " "), "=")
 			used++
-			fmt.Fprintf(&b, `<recv request=%q><action><ereg regexp=%q search_in="hdr" header="%s:" check_it="true" assign_to="%d"/></action></recv>`+"\n",
+			fmt.Fprintf(&b, `<recv request=%q><action><ereg regexp=%q search_in="hdr" header="%s:" `+
+				`check_it="true" assign_to="%d"/></action></recv>`+"\n",
 				f[1], text, header, used)
 		case f[1] == "BYE":
 			b.WriteString(calleeBye)

@@ -141,7 +141,9 @@ func newPair(t *testing.T) (primary, standby *replica) {
 func TestAStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	primary, standby := newPair(t)
-	w := newWorldOn(t, fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port), tuning{}, 0)
+	url := fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/postgres"+
+		"?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port)
+	w := newWorldOn(t, url, tuning{}, 0)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	id := w.running(map[string]any{"concurrency": 2})
 	parked := w.running(map[string]any{"window": closedWindow()}) // takes contacts but dials nobody

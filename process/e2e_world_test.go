@@ -36,12 +36,16 @@ import (
 // The tests of e2e_*_test.go run the whole process: real HTTP, SIP, RTP, bot
 // socket and PostgreSQL, all on loopback. Nothing of it may be left over.
 
+// automanagedProvider is the package and receiver of goroutines of Proto.Actor's cluster provider.
+const automanagedProvider = "github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged." +
+	"(*AutoManagedProvider)."
+
 // Lingering goroutines do not belong to the process.
 var Lingering = append([]goleak.Option{
 	// Sleeping for a second when it was told to end.
-	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).monitorStatuses"),
-	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).checkNodes.func1"),
-	goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/cluster/clusterproviders/automanaged.(*AutoManagedProvider).monitorMemberStatusChanges.func1"),
+	goleak.IgnoreAnyFunction(automanagedProvider + "monitorStatuses"),
+	goleak.IgnoreAnyFunction(automanagedProvider + "checkNodes.func1"),
+	goleak.IgnoreAnyFunction(automanagedProvider + "monitorMemberStatusChanges.func1"),
 }, lasting...)
 
 // lasting are goroutines that go on for longer, or forever.
@@ -464,7 +468,10 @@ func (w *world) ended(id engine.CallID, want engine.Outcome) (c call) {
 		awaits := want == engine.OutcomeConnectedNoResult && last.Awaiting && last.Outcome == ""
 		return last.State == "ended" && (last.Outcome == want || awaits)
 	})
-	eventually(w.t, "the row agrees", func() bool { a := w.stored(id); return a.State == attempt.Ended && a.Outcome == want })
+	eventually(w.t, "the row agrees", func() bool {
+		a := w.stored(id)
+		return a.State == attempt.Ended && a.Outcome == want
+	})
 	return last
 }
 

@@ -39,7 +39,9 @@ func TestASpoolThatIsFullOrFailsSaysSo(t *testing.T) {
 		figure("dialler_spool_broken") != 0 {
 		t.Errorf("while nothing is wrong: %+v", c)
 	}
-	write := journal.Write{Events: []journal.Event{{Type: journal.AttemptEnded, Version: 1, Attempt: "0123456789abcdef0123456789abcdef"}}, Attempts: []attempt.Attempt{{ID: "0123456789abcdef0123456789abcdef", SIPReason: strings.Repeat("x", 1000)}}}
+	write := journal.Write{Events: []journal.Event{{Type: journal.AttemptEnded, Version: 1,
+		Attempt: "0123456789abcdef0123456789abcdef"}},
+		Attempts: []attempt.Attempt{{ID: "0123456789abcdef0123456789abcdef", SIPReason: strings.Repeat("x", 1000)}}}
 	for n := 1; n == 1; {
 		if n, err = s.Append(0, []journal.Write{write}); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,9 @@ func invited(t *testing.T, change func(*sipstack.TrunkConfig), leg func(*engine.
 			return string(f) + country + strings.TrimPrefix(n.E164(), "+") // what a format looks like is not this package's
 		}})
 	setTrunk(s, u.port(), change)
-	eventually(t, "a trunk that registers has done so", func() bool { return len(s.Registrations()) == 0 || s.Registrations()[0].Registered })
+	eventually(t, "a trunk that registers has done so", func() bool {
+		return len(s.Registrations()) == 0 || s.Registrations()[0].Registered
+	})
 	l := listen(t, nil)
 	a, id := newLeg()
 	cmd := placeCommand(a, id)

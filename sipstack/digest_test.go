@@ -24,7 +24,8 @@ func TestTheStrongestOfSeveralChallengesIsAnsweredAsItsRFCSays(t *testing.T) {
 		if header(r, "Authorization") == "" {
 			u.send(from, response(r, "401 Unauthorized", "a",
 				"WWW-Authenticate: Digest realm=\"r\", nonce=\"m\", algorithm=MD5, qop=\"auth\"\r\n"+
-					"WWW-Authenticate: Digest realm=\"r\", nonce=\"x\", algorithm=SHA-512-256, qop=\"auth,auth-int\", opaque=\"o\"\r\n"+
+					"WWW-Authenticate: Digest realm=\"r\", nonce=\"x\", algorithm=SHA-512-256, "+
+					"qop=\"auth,auth-int\", opaque=\"o\"\r\n"+
 					"WWW-Authenticate: Digest realm=\"r\", nonce=\"s\", algorithm=SHA-256, qop=\"auth\"\r\n", ""))
 			return
 		}

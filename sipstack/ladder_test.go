@@ -52,7 +52,8 @@ func TestTheLadderOfALegHoldsEveryMessageOnce(t *testing.T) {
 	}.start(t)
 	var mu sync.Mutex
 	var kept []engine.SIPMessage
-	s := newStack(t, sipstack.Config{OnLegOver: func(final engine.LegEvent, answered bool, messages func() []engine.SIPMessage) {
+	s := newStack(t, sipstack.Config{OnLegOver: func(final engine.LegEvent, answered bool,
+		messages func() []engine.SIPMessage) {
 		mu.Lock()
 		defer mu.Unlock()
 		if final.Kind != engine.LegClosed || final.Code != 200 || !answered {
@@ -67,7 +68,8 @@ func TestTheLadderOfALegHoldsEveryMessageOnce(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	got := rungs(kept)
-	if want := ">INVITE+SDP <Unauthorized+challenge >ACK >INVITE+SDP <Trying <Ringing <OK >ACK >BYE <OK/BYE"; strings.ReplaceAll(got, "<OK+SDP", "<OK") != want {
+	want := ">INVITE+SDP <Unauthorized+challenge >ACK >INVITE+SDP <Trying <Ringing <OK >ACK >BYE <OK/BYE"
+	if strings.ReplaceAll(got, "<OK+SDP", "<OK") != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	for _, m := range kept {

@@ -21,7 +21,10 @@ func TestReattachReplaysFromTheFirstEvent(t *testing.T) {
 	first.wait("180", func(es []engine.LegEvent) bool { return len(es) == 3 })
 	s.DetachLegs(a)
 	answers("200 OK")(u, u.request(sip.INVITE, 1), addr(s))
-	eventually(t, "the answer is handled", func() bool { ls := s.Legs(); return len(ls) == 1 && ls[0].State == "answered" })
+	eventually(t, "the answer is handled", func() bool {
+		ls := s.Legs()
+		return len(ls) == 1 && ls[0].State == "answered"
+	})
 	if ls := s.Legs(); ls[0].Attached || ls[0].Seq != 4 || ls[0].Leg != leg || ls[0].Attempt != a {
 		t.Fatalf("%+v", ls)
 	}

@@ -104,9 +104,10 @@ func TestRedirectsEnd(t *testing.T) {
 	next := func(u *uas, n uint32) string { return fmt.Sprintf("<sip:n%d@127.0.0.1:%d>", n, u.port()) }
 	f(0, 1, next)
 	f(2, 3, next)
-	f(99, 6, next)                                                                                               // five at most
-	f(5, 2, func(u *uas, _ uint32) string { return fmt.Sprintf("<sip:loop@127.0.0.1:%d>", u.port()) })           // itself
-	f(5, 1, func(u *uas, _ uint32) string { return fmt.Sprintf("<sip:+4915112345678@127.0.0.1:%d>", u.port()) }) // the first again
+	f(99, 6, next)                                                                                     // five at most
+	f(5, 2, func(u *uas, _ uint32) string { return fmt.Sprintf("<sip:loop@127.0.0.1:%d>", u.port()) }) // itself
+	// The first again.
+	f(5, 1, func(u *uas, _ uint32) string { return fmt.Sprintf("<sip:+4915112345678@127.0.0.1:%d>", u.port()) })
 	f(5, 1, func(*uas, uint32) string { return "<http://127.0.0.1>" })
 	f(5, 1, func(*uas, uint32) string { return "<sip:x@127.0.0.1;transport=sctp>" })
 }

@@ -14,7 +14,8 @@ func TestATransferIsAcceptedAndReported(t *testing.T) {
 	s := newStack(t, sipstack.Config{Transfers: true})
 	setTrunk(s, u.port(), nil)
 	l, leg, invite := answered(t, s, u)
-	refer := "Refer-To: \"A\" <sip:agent@192.0.2.1;transport=tcp?Replaces=call%40x%3Bto-tag%3D1%3Bfrom-tag%3D2&X-A=b>\r\nReferred-By: <sip:boss@y>\r\n"
+	refer := "Refer-To: \"A\" <sip:agent@192.0.2.1;transport=tcp" +
+		"?Replaces=call%40x%3Bto-tag%3D1%3Bfrom-tag%3D2&X-A=b>\r\nReferred-By: <sip:boss@y>\r\n"
 	u.inDialog(invite, "far", "REFER", 1, refer, "")
 	u.inDialog(invite, "far", "REFER", 1, refer, "") // repeated while unanswered
 	e := l.kind(leg, engine.LegReferred)

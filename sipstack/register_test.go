@@ -190,7 +190,9 @@ func TestARefusedRegistrationIsTriedAgainLessAndLessOften(t *testing.T) {
 }
 
 func TestAWrongPasswordIsNotTriedInALoop(t *testing.T) {
-	u := script{sip.REGISTER: registrar(func(int, *sip.Request) (string, string) { return "401 Unauthorized", registerChallenge })}.start(t)
+	u := script{sip.REGISTER: registrar(func(int, *sip.Request) (string, string) {
+		return "401 Unauthorized", registerChallenge
+	})}.start(t)
 	timers := quickRetry()
 	timers.RegisterRetry = time.Minute
 	s := newStack(t, sipstack.Config{Timers: timers})

@@ -160,7 +160,8 @@ func TestRefusalDetails(t *testing.T) {
 		e.Contacts, " ") != "sip:1@a sip:2@b sip:3@c" {
 		t.Fatal(e.Contacts)
 	}
-	if e := f("603 Network Blocked", "Reason: SIP;cause=603;text=\"v=analytics1;url=https://a.example\"\r\n"); !e.NetworkBlocked {
+	if e := f("603 Network Blocked",
+		"Reason: SIP;cause=603;text=\"v=analytics1;url=https://a.example\"\r\n"); !e.NetworkBlocked {
 		t.Fatalf("%+v", e)
 	}
 	if e := f("603 Decline", "X-Twilio-Error: 32203\r\n"); !e.NetworkBlocked {

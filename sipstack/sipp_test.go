@@ -70,9 +70,15 @@ func TestRefusals(t *testing.T) {
 			t.Fatalf("%s: %+v", scenario, last)
 		}
 	}
-	f("busy", "sent provisional(180) refused(486)", func(e engine.LegEvent) bool { return e.Reason == "Busy Here" && e.Q850 == 0 })
-	f("unavailable", "sent refused(503)", func(e engine.LegEvent) bool { return e.LimitReached && e.RetryAfter == 7*time.Second })
-	f("declined", "sent provisional(180) refused(603)", func(e engine.LegEvent) bool { return e.Q850 == 21 && !e.NetworkBlocked })
+	f("busy", "sent provisional(180) refused(486)", func(e engine.LegEvent) bool {
+		return e.Reason == "Busy Here" && e.Q850 == 0
+	})
+	f("unavailable", "sent refused(503)", func(e engine.LegEvent) bool {
+		return e.LimitReached && e.RetryAfter == 7*time.Second
+	})
+	f("declined", "sent provisional(180) refused(603)", func(e engine.LegEvent) bool {
+		return e.Q850 == 21 && !e.NetworkBlocked
+	})
 }
 
 func TestNoAnswerIsCancelled(t *testing.T) {

@@ -329,7 +329,8 @@ func TestACarrierThatAsksForItIsShownOurCertificate(t *testing.T) {
 		}
 		shown <- strings.Join(c.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames, ",")
 	}()
-	s := newStack(t, sipstack.Config{Listeners: []sipstack.Listener{{Name: "a", Address: "127.0.0.1:0", Certificate: ca.certify("dialler.example")}}})
+	s := newStack(t, sipstack.Config{Listeners: []sipstack.Listener{{Name: "a", Address: "127.0.0.1:0",
+		Certificate: ca.certify("dialler.example")}}})
 	setTrunk(s, l.Addr().(*net.TCPAddr).Port, overTLS(ca.roots))
 	place(s, listen(t, nil))
 	select {

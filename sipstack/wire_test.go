@@ -442,7 +442,10 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	defer func() { _ = far.Close() }()
 	before := runtime.NumGoroutine()
 	s := newStack(t, sipstack.Config{})
-	setTrunk(s, far.Addr().(*net.TCPAddr).Port, func(c *sipstack.TrunkConfig) { overTCP(c); c.OptionsInterval = time.Minute })
+	setTrunk(s, far.Addr().(*net.TCPAddr).Port, func(c *sipstack.TrunkConfig) {
+		overTCP(c)
+		c.OptionsInterval = time.Minute
+	})
 	l := listen(t, nil)
 	leg := place(s, l)
 	l.kind(leg, engine.LegSent)

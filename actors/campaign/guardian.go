@@ -128,7 +128,7 @@ func (c *guardian) run(ctx actor.Context, id engine.CampaignID) *actor.PID {
 	}
 	d := c.d
 	props := d.Props(func() actor.Actor { return &supervisor{d: d, id: id} },
-		actor.WithSupervisor(d.Guard("campaign", restartsRun)))
+		actor.WithSupervisor(d.Guard("campaign", resumesAllButRun)))
 	name := "campaign-" + string(id)
 	pid, err := ctx.SpawnNamed(props, name)
 	if err != nil {

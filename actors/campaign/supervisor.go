@@ -37,6 +37,6 @@ func (c *supervisor) Receive(ctx actor.Context) {
 	}
 }
 
-// restartsRun restarts only the run, which reloads its durable state. The other children of a
-// campaign are resumed, because a restart would stop their own children.
-func restartsRun(child *actor.PID) bool { return !strings.HasSuffix(child.Id, "/run") }
+// resumesAllButRun says whether a child of a campaign that faults is resumed, because a restart would
+// stop its own children. Only the run is restarted: it reloads its durable state.
+func resumesAllButRun(child *actor.PID) bool { return !strings.HasSuffix(child.Id, "/run") }

@@ -185,7 +185,9 @@ func (n *Node) Release(ctx context.Context, id ownership.Identity) error {
 	drop(now)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.released, func(_ ownership.Identity, at engine.BootTime) bool { return at != never && now > at.Add(releasedFor) })
+	maps.DeleteFunc(n.released, func(_ ownership.Identity, at engine.BootTime) bool {
+		return at != never && now > at.Add(releasedFor)
+	})
 	return err
 }
 

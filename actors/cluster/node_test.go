@@ -244,12 +244,18 @@ func TestErrorsOfTheOwnerReachWhoAsks(t *testing.T) {
 	says := &engine.Error{Kind: engine.KindConflict, Code: "version_conflict", Detail: "no", RetryAfter: time.Second,
 		Fields: []engine.FieldError{{Field: "f", Code: "c", Message: "m"}}}
 	block, started := make(chan struct{}), make(chan struct{})
-	nodes[0].Handle("refuse", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) { return nil, says })
-	nodes[0].Handle("nothing", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) { return nil, nil })
+	nodes[0].Handle("refuse", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		return nil, says
+	})
+	nodes[0].Handle("nothing", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		return nil, nil
+	})
 	nodes[0].Handle("fail", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
 		return nil, errors.New("secret")
 	})
-	nodes[0].Handle("panic", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) { panic("x") })
+	nodes[0].Handle("panic", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
+		panic("x")
+	})
 	nodes[0].Handle("large", func(context.Context, engine.Incarnation, ownership.Owner, []byte) ([]byte, error) {
 		return make([]byte, MaxBody+1), nil
 	})

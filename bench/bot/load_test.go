@@ -125,7 +125,8 @@ func BenchmarkMediaFrame(b *testing.B) {
 	for i := range payload {
 		payload[i] = 'A'
 	}
-	raw := []byte(`{"event":"media","sequenceNumber":"1","media":{"track":"inbound","chunk":"1","timestamp":"20","payload":"` +
+	raw := []byte(`{"event":"media","sequenceNumber":"1","media":{"track":"inbound","chunk":"1",` +
+		`"timestamp":"20","payload":"` +
 		string(payload) + `"},"streamSid":"` + stream + `"}`)
 	s := &session{bot: &Bot{}}
 	s.row.SessionID = stream

@@ -102,7 +102,8 @@ func (p *platform) begin() *platform {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.send(`{"event":"start","sequenceNumber":"%d","start":{"accountSid":"%s","streamSid":"%s","callSid":"%s","tracks":["inbound"],`+
+	p.send(`{"event":"start","sequenceNumber":"%d",`+
+		`"start":{"accountSid":"%s","streamSid":"%s","callSid":"%s","tracks":["inbound"],`+
 		`"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1},"customParameters":%s},"streamSid":"%s"}`,
 		p.next(), account, stream, callSID, params, stream)
 	return p
@@ -112,7 +113,8 @@ func (p *platform) media(fill byte) {
 	p.t.Helper()
 	p.chunk++
 	payload := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string([]byte{fill}), 160)))
-	p.send(`{"event":"media","sequenceNumber":"%d","media":{"track":"inbound","chunk":"%d","timestamp":"%d","payload":"%s"},"streamSid":"%s"}`,
+	p.send(`{"event":"media","sequenceNumber":"%d",`+
+		`"media":{"track":"inbound","chunk":"%d","timestamp":"%d","payload":"%s"},"streamSid":"%s"}`,
 		p.next(), p.chunk, p.chunk*20, payload, stream)
 }
 

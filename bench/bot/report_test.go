@@ -166,7 +166,8 @@ func TestResultStaysOnLoopback(t *testing.T) {
 }
 
 func TestCloseGivesUpPendingResults(t *testing.T) {
-	b := start(t, Config{Conversations: []Conversation{{Mute: true, Result: &Result{Disposition: "late", Delay: draw.Exactly(time.Hour)}}}})
+	b := start(t, Config{Conversations: []Conversation{{Mute: true,
+		Result: &Result{Disposition: "late", Delay: draw.Exactly(time.Hour)}}}})
 	connect(t, b).begin().stop()
 	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().EndedBy[EndedByCallee] == 1 })
 	if n := b.Summary().Results[ReportPending]; n != 1 {
@@ -179,7 +180,8 @@ func TestCloseGivesUpPendingResults(t *testing.T) {
 }
 
 func TestRunAndConfig(t *testing.T) {
-	text := `{"seed":3,"seats":5,"door":{"refuse_share":0.1,"delay":"1ms..2ms"},"conversations":[{"weight":1,"talk":"exp(30s)","clear":0.2}],
+	text := `{"seed":3,"seats":5,"door":{"refuse_share":0.1,"delay":"1ms..2ms"},
+		"conversations":[{"weight":1,"talk":"exp(30s)","clear":0.2}],
 		"script":{"` + number + `":[{"mute":true}]},"results":[{"weight":2,"disposition":"interested","callback":true}],
 		"result_backoff":"300ms","stop_after":"1ms"}`
 	var cfg Config

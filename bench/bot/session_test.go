@@ -34,7 +34,9 @@ func TestConversationFromStartToStop(t *testing.T) {
 	p.send(`{"event":"dtmf","streamSid":"%s","sequenceNumber":"%d","dtmf":{"track":"inbound_track","digit":"9"}}`, stream,
 		p.next())
 	p.stop()
-	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().Open == 0 && b.Summary().Results[ReportNone] == 1 })
+	until(t, b, "the session is over", func(b *Bot) bool {
+		return b.Summary().Open == 0 && b.Summary().Results[ReportNone] == 1
+	})
 	s := p.session(b)
 	if s.EndedBy != EndedByCallee || len(s.Violations) != 0 {
 		t.Fatalf("session: %+v", s)
@@ -58,7 +60,8 @@ func TestConversationFromStartToStop(t *testing.T) {
 }
 
 func TestBotHangsUp(t *testing.T) {
-	b := start(t, Config{Script: script(Conversation{Mute: true, Talk: draw.Exactly(30 * time.Millisecond), Result: &Result{None: true}})})
+	b := start(t, Config{Script: script(Conversation{Mute: true, Talk: draw.Exactly(30 * time.Millisecond),
+		Result: &Result{None: true}})})
 	p := connect(t, b).begin()
 	if _, err := p.read(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 		t.Fatalf("the socket ended with %v", err)
@@ -82,7 +85,8 @@ func TestHarnessMakesTheBotHangUp(t *testing.T) {
 }
 
 func TestBotDiesInTheMiddle(t *testing.T) {
-	b := start(t, Config{Script: script(Conversation{Die: draw.Exactly(30 * time.Millisecond), Result: &Result{None: true}})})
+	b := start(t, Config{Script: script(Conversation{Die: draw.Exactly(30 * time.Millisecond),
+		Result: &Result{None: true}})})
 	p := connect(t, b).begin()
 	for {
 		if _, err := p.read(); err != nil {
@@ -98,7 +102,9 @@ func TestBotDiesInTheMiddle(t *testing.T) {
 func TestSocketThatEndsWithoutStopIsLost(t *testing.T) {
 	b := start(t, Config{Script: script(Conversation{Mute: true, Result: &Result{None: true}})})
 	p := connect(t, b).begin()
-	until(t, b, "the session began", func(b *Bot) bool { return len(b.Sessions()) == 1 && !b.Sessions()[0].StartedAt.IsZero() })
+	until(t, b, "the session began", func(b *Bot) bool {
+		return len(b.Sessions()) == 1 && !b.Sessions()[0].StartedAt.IsZero()
+	})
 	_ = p.conn.NetConn().Close() // the platform was killed
 	until(t, b, "the session is over", func(b *Bot) bool { return b.Summary().EndedBy[EndedLost] == 1 })
 	if v := p.session(b).Violations; len(v) != 0 {
@@ -166,8 +172,9 @@ func TestBreachesOfTheProtocolAreCounted(t *testing.T) {
 			p.connected()
 			text := `{"event":"start","sequenceNumber":"1","start":{"accountSid":"` + account +
 				`","streamSid":"$S","callSid":"` + callSID +
-				`","tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1},"customParameters":` +
-				`{"from_number":"+1","to_number":"+2","call_id":"c","attempt_id":"a","result_url":"u","result_token":"t"}},"streamSid":"$S"}`
+				`","tracks":["inbound"],"mediaFormat":{"encoding":"audio/x-mulaw","sampleRate":8000,"channels":1},` +
+				`"customParameters":{"from_number":"+1","to_number":"+2","call_id":"c","attempt_id":"a",` +
+				`"result_url":"u","result_token":"t"}},"streamSid":"$S"}`
 			frame(p, strings.NewReplacer(change...).Replace(text))
 		}
 	}
@@ -237,7 +244,8 @@ func TestMarksOutOfOrderAreCounted(t *testing.T) {
 }
 
 func TestMarkThatNeverComesBackIsCounted(t *testing.T) {
-	b := start(t, Config{Script: script(Conversation{Utterance: draw.Exactly(40 * time.Millisecond), Result: &Result{None: true}})})
+	b := start(t, Config{Script: script(Conversation{Utterance: draw.Exactly(40 * time.Millisecond),
+		Result: &Result{None: true}})})
 	p := connect(t, b).begin()
 	p.readTo("mark")
 	b.mu.Lock()
@@ -274,8 +282,10 @@ func TestMalformedFramesAreFound(t *testing.T) {
 
 func TestQuickMediaReadsWhatTheDecoderReads(t *testing.T) {
 	var h heard
-	good := `{"event":"media","sequenceNumber":"4","media":{"track":"inbound","chunk":"2","timestamp":"5","payload":"AAAA"},"streamSid":"MZ1"}`
-	other := `{"event":"media","streamSid":"MZ1","media":{"payload":"AAAA","timestamp":"5","chunk":"2","track":"inbound"},"sequenceNumber":"4"}`
+	good := `{"event":"media","sequenceNumber":"4",` +
+		`"media":{"track":"inbound","chunk":"2","timestamp":"5","payload":"AAAA"},"streamSid":"MZ1"}`
+	other := `{"event":"media","streamSid":"MZ1",` +
+		`"media":{"payload":"AAAA","timestamp":"5","chunk":"2","track":"inbound"},"sequenceNumber":"4"}`
 	for _, text := range []string{good, other} {
 		var full frame
 		if err := json.Unmarshal([]byte(text), &full); err != nil {

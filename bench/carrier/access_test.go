@@ -25,7 +25,8 @@ func digest(challenge, method, uri, user, password, nc string) string {
 		h = func(s string) string { x := sha256.Sum256([]byte(s)); return hex.EncodeToString(x[:]) }
 	}
 	response := h(h(user+":"+get("realm")+":"+password) + ":" + get("nonce") + ":" + nc + ":abc:auth:" + h(method+":"+uri))
-	return fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", algorithm=%s, cnonce="abc", qop=auth, nc=%s`,
+	return fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", algorithm=%s, `+
+		`cnonce="abc", qop=auth, nc=%s`,
 		user, get("realm"), get("nonce"), uri, response, algorithm, nc)
 }
 

@@ -322,7 +322,8 @@ func (c *call) answer(now time.Time) {
 	c.row.State, c.row.AnsweredAt, c.row.FinalCode, c.row.Reason = StateAnswered, now, 200, phrases[200]
 	c.speak()
 	c.carrier.touched(c.row)
-	extra := c.rr + c.contact() + "Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n" +
+	extra := c.rr + c.contact() +
+		"Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n" +
 		c.behaviour.headerLines()
 	c.last = response(200, "", c.head, extra, body)
 	c.final.start(c, resend{msg: c.last, repeat: true, cap: c.carrier.cfg.T2, timeout: func() {

@@ -43,7 +43,8 @@ func TestHumanAnswersAndCallerHangsUp(t *testing.T) {
 }
 
 func TestCalleeHangsUpAndRepeatsItsByeUntilAnswered(t *testing.T) {
-	c := start(t, Config{T1: fastT1, Script: script(number, Behaviour{Kind: Human, Talk: draw.Exactly(30 * time.Millisecond)})})
+	c := start(t, Config{T1: fastT1, Script: script(number,
+		Behaviour{Kind: Human, Talk: draw.Exactly(30 * time.Millisecond)})})
 	l := newUAC(t, c).leg(number).established()
 	isBye := func(r *reply) bool { return r.method == "BYE" }
 	first := l.u.skipTo("BYE", isBye)
@@ -177,7 +178,8 @@ func TestNoAnswerWithRingTimeGivesUpItself(t *testing.T) {
 }
 
 func TestAnswerCrossesCancel(t *testing.T) {
-	c := start(t, Config{Script: script(number, Behaviour{Kind: Human, Ring: draw.Exactly(time.Minute), CancelRace: true})})
+	c := start(t, Config{Script: script(number, Behaviour{Kind: Human, Ring: draw.Exactly(time.Minute),
+		CancelRace: true})})
 	l := newUAC(t, c).leg(number).invite()
 	l.expect(100)
 	l.expect(180)
@@ -290,7 +292,10 @@ func TestSilentNumberNeverAnswersAnything(t *testing.T) {
 	l := newUAC(t, c).leg(number).invite()
 	l.invite()
 	l.cancel()
-	until(t, c, "the CANCEL is in", func(Ledger) bool { row, ok := c.Ledger().Call(l.id); return ok && !row.CancelAt.IsZero() })
+	until(t, c, "the CANCEL is in", func(Ledger) bool {
+		row, ok := c.Ledger().Call(l.id)
+		return ok && !row.CancelAt.IsZero()
+	})
 	if r := l.u.tryNext(5 * fastT1); r != nil {
 		t.Fatalf("got %q", r.first)
 	}

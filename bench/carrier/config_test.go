@@ -20,7 +20,8 @@ import (
 func TestConfigInJSON(t *testing.T) {
 	text := `{"listen":"127.0.0.1:0","seed":7,"mix":{"answer_rate":0.3,"ring":"3s..18s","talk":"exp(1m0s)"},
 		"script":{"+4915100000001":[{"kind":"refuse","code":486,"q850":17},{"kind":"human","ring":"2s","talk":"1m0s"}]},
-		"credentials":{"username":"u","password":"p"},"cps":50,"retry_after":"2s","t1":"100ms","media":true,"stop_after":"1h0m0s"}`
+		"credentials":{"username":"u","password":"p"},"cps":50,"retry_after":"2s","t1":"100ms","media":true,
+		"stop_after":"1h0m0s"}`
 	var cfg Config
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		t.Fatal(err)

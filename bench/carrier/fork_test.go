@@ -93,7 +93,8 @@ func TestCalleeRingsLongAfterTheCallerGaveUp(t *testing.T) {
 }
 
 func TestHeadersOfAnAnswer(t *testing.T) {
-	c := start(t, Config{Script: script(number, Behaviour{Kind: Human, Headers: map[string]string{"Session-Expires": "90;refresher=uac"}})})
+	c := start(t, Config{Script: script(number, Behaviour{Kind: Human,
+		Headers: map[string]string{"Session-Expires": "90;refresher=uac"}})})
 	l := newUAC(t, c).leg(number).established()
 	if got := l.answer.get("Session-Expires"); got != "90;refresher=uac" {
 		t.Fatalf("Session-Expires %q", got)

@@ -133,7 +133,8 @@ func TestHumanSaysHelloAndListens(t *testing.T) {
 }
 
 func TestChattererSpeaksTheWholeCall(t *testing.T) {
-	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Human, Chatter: draw.Exactly(200 * time.Millisecond)})})
+	c := start(t, Config{Media: true, Script: script(number,
+		Behaviour{Kind: Human, Chatter: draw.Exactly(200 * time.Millisecond)})})
 	p := newPhone(t)
 	l := p.call(newUAC(t, c))
 	var loud []int // per second
@@ -210,7 +211,8 @@ func TestRTPIsCountedByWhereItComesFrom(t *testing.T) {
 }
 
 func TestDigitsAreSentAsTelephoneEvents(t *testing.T) {
-	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Quiet, Digits: "1#", Press: draw.Exactly(40 * time.Millisecond)})})
+	c := start(t, Config{Media: true, Script: script(number,
+		Behaviour{Kind: Quiet, Digits: "1#", Press: draw.Exactly(40 * time.Millisecond)})})
 	p := newPhone(t)
 	l := p.call(newUAC(t, c))
 	type event struct {
@@ -303,7 +305,8 @@ func TestCodecIsTheCallersFirstThatIsSpoken(t *testing.T) {
 }
 
 func TestMuteAndDeafAreOneWayAudio(t *testing.T) {
-	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Human, Mute: true}, Behaviour{Kind: Human, Deaf: true})})
+	c := start(t, Config{Media: true, Script: script(number, Behaviour{Kind: Human, Mute: true},
+		Behaviour{Kind: Human, Deaf: true})})
 	p := newPhone(t)
 	u := newUAC(t, c)
 	l := p.call(u)

@@ -11,9 +11,12 @@ import (
 
 const small = `{"openapi":"3.1.0","info":{"title":"t","version":"1"},"paths":{"/things/{thing_id}":{
 "parameters":[{"name":"thing_id","in":"path","required":true,"schema":{"type":"string"}}],
-"put":{"requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["size"],"properties":{
-"size":{"type":"integer","minimum":1,"maximum":9},"host":{"type":"string"},"mobile":{"type":"string","pattern":"^\\+[1-9][0-9]{6,14}$"}}}}}},
-"responses":{"200":{"description":"ok","content":{"application/json":{"schema":{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}}}}}}}}`
+"put":{"requestBody":{"required":true,"content":{"application/json":{"schema":{
+"type":"object","required":["size"],"properties":{
+"size":{"type":"integer","minimum":1,"maximum":9},"host":{"type":"string"},
+"mobile":{"type":"string","pattern":"^\\+[1-9][0-9]{6,14}$"}}}}}},
+"responses":{"200":{"description":"ok","content":{"application/json":{"schema":{
+"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}}}}}}}}}`
 
 func read(t *testing.T, raw string) *File {
 	t.Helper()

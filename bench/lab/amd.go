@@ -18,20 +18,20 @@ import (
 
 type amdCmd struct {
 	Eval      amdEvalCmd      `cmd:"" help:"Classify a folder of recordings: verdicts, confusion matrix, latencies, CPU."`
-	Train     amdTrainCmd     `cmd:"" help:"Train the model on labelled recordings; the same recordings and seed give the same model."`
-	Recorded  amdRecordedCmd  `cmd:"" help:"Make recordings of people and machines of the real speech in Debian's packages, to train on: needs sox."`
-	Greetings amdGreetingsCmd `cmd:"" help:"Make synthesised recordings of people and machines that answer, to train on: needs espeak-ng, flite and festival."`
-	Sounds    amdSoundsCmd    `cmd:"" help:"Add the column sounds to a folder's labels.csv, or renew it: what is said, a letter a sound, where detail says it: needs espeak-ng."`
+	Train     amdTrainCmd     `cmd:"" help:"${help_amd_train}"`
+	Recorded  amdRecordedCmd  `cmd:"" help:"${help_amd_recorded}"`
+	Greetings amdGreetingsCmd `cmd:"" help:"${help_amd_greetings}"`
+	Sounds    amdSoundsCmd    `cmd:"" help:"${help_amd_sounds}"`
 }
 
 type amdEvalCmd struct {
 	Dir           string   `arg:"" help:"Folder with WAV files, and a labels.csv if there is one."`
 	JSON          bool     `name:"json" help:"Print JSON."`
 	Model         string   `help:"Model file; default: the one in the program." type:"existingfile"`
-	CrossValidate bool     `help:"Train anew with --with alone, without the voices, then without the sources, that are measured."`
+	CrossValidate bool     `help:"${help_amd_eval_cross_validate}"`
 	With          []string `help:"Folders to train on in the cross-validation." placeholder:"DIR"`
-	Beside        []string `help:"Folders to cross-validate together with the first one." type:"existingdir" placeholder:"DIR"`
-	Net           []string `help:"Cross-validate rules for the nets of these model files, as they are." type:"existingfile" placeholder:"FILE"`
+	Beside        []string `help:"${help_amd_eval_beside}" type:"existingdir" placeholder:"DIR"`
+	Net           []string `help:"${help_amd_eval_net}" type:"existingfile" placeholder:"FILE"`
 	Seed          uint64   `help:"Of the training." default:"1"`
 }
 
@@ -142,10 +142,10 @@ type amdTrainCmd struct {
 	// The model records for how many epochs it was trained. The progress so far is saved beside Out
 	// now and then, with the suffix .part: --from continues from it.
 	Epochs int      `help:"Of training. An interrupt ends it a third later, as if fewer had been asked for." default:"240"`
-	Beside []string `help:"Folders that the rule is tuned with as with the first one; no net learns from them." type:"existingdir" placeholder:"DIR"`
-	Net    []string `help:"Keep the nets of these model files, tune the rule alone." type:"existingfile" placeholder:"FILE"`
+	Beside []string `help:"${help_amd_train_beside}" type:"existingdir" placeholder:"DIR"`
+	Net    []string `help:"${help_amd_train_net}" type:"existingfile" placeholder:"FILE"`
 	From   string   `help:"Learn on with the net of this model file." type:"existingfile"`
-	Pace   float64  `help:"Learning rate of Adam, 0.00001 to 0.01; it falls to 0 over the last quarter of the epochs." default:"0.0015"`
+	Pace   float64  `help:"${help_amd_train_pace}" default:"0.0015"`
 }
 
 // Run trains.
@@ -209,7 +209,7 @@ type amdGreetingsCmd struct {
 	Count int      `help:"Recordings." default:"12000"`
 	Kinds []string `help:"These alone: short, again, firm, long, talk, brief, box, carrier, screen." placeholder:"KIND"`
 	// Engines select other sets of voices.
-	Engines []string `name:"engine" help:"Said by these synthesisers alone: espeak, flite, fest, pico (SVOX Pico, of Debian's section non-free)." placeholder:"NAME"`
+	Engines []string `name:"engine" help:"${help_amd_greetings_engine}" placeholder:"NAME"`
 	// Unseen is for measuring.
 	Unseen bool `help:"Other phrases, said by other voices, on which the model is not trained: to measure it."`
 }
@@ -228,8 +228,8 @@ func (g *amdGreetingsCmd) Run(*cli) error {
 
 type amdRecordedCmd struct {
 	Dir   string   `arg:"" help:"Folder that gets the recordings and their labels.csv."`
-	Root  string   `help:"Folder in which the packages are unpacked: asterisk-core-sounds-*-wav, asterisk-prompt-*, tuxpaint-stamps-default, ktuberling-data, klettres-data, fillets-ng-data with -cs and -nl, hedgewars-data." default:"/"`
-	Only  []string `help:"Of these families alone: asterisk, tuxpaint, ktuberling, klettres, fillets, hedgewars." placeholder:"FAMILY"`
+	Root  string   `help:"${help_amd_recorded_root}" default:"/"`
+	Only  []string `help:"${help_amd_recorded_only}" placeholder:"FAMILY"`
 	Seed  uint64   `help:"The same seed gives the same recordings." default:"1"`
 	Count int      `help:"Recordings." default:"3000"`
 }

@@ -30,7 +30,7 @@ type cli struct {
 func main() {
 	c := new(cli)
 	k := kong.Parse(c, kong.Name("lab"), kong.Description("What only the makers of the dialler need."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), help)
 	if err := k.Run(c); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)

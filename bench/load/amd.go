@@ -242,7 +242,8 @@ func (r *amdRun) read(ctx context.Context, w *world, id string, first int, mode 
 		of[contactNumber(first+i)] = i % len(r.recordings)
 	}
 	row.Mode, row.Calls = mode, r.each()
-	rows, err := w.db.Query(ctx, `SELECT to_number, verdict, confidence, coalesce(features, '{}'), answered_at, verdict_at, bot_connected_at, bot_first_audio_at
+	rows, err := w.db.Query(ctx, `SELECT to_number, verdict, confidence, coalesce(features, '{}'), answered_at,
+			verdict_at, bot_connected_at, bot_first_audio_at
 		FROM attempts WHERE campaign_id = $1 AND answered_at IS NOT NULL ORDER BY answered_at`, id)
 	if err != nil {
 		return row, err

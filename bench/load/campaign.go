@@ -110,10 +110,11 @@ func Campaign(ctx context.Context, cfg CampaignConfig) (*Comparison, error) {
 	zone, left := morning(time.Now())
 	sc.Length = left // the simulated day ends when the real one does
 	id, err := w.draft(ctx, sc.Contacts, map[string]any{
-		"name": "Comparison", "bot_id": botID, "concurrency": seats, "amd": "off", "max_attempts": 1, "number_pool": []string{ownNumber},
+		"name": "Comparison", "bot_id": botID, "concurrency": seats, "amd": "off", "max_attempts": 1,
+		"number_pool":    []string{ownNumber},
 		"window":         map[string]any{"zone": zone, "start": "00:00", "end": "00:00"},
-		"ring_timeout_s": int(sc.Timeout / time.Second),
-		"pacing_mode":    string(cfg.Policy), "abandon_cap_pct": 100 * sc.Cap,
+		"ring_timeout_s": int(sc.Timeout / time.Second), "pacing_mode": string(cfg.Policy),
+		"abandon_cap_pct": 100 * sc.Cap,
 	})
 	if err != nil {
 		return nil, err
@@ -208,10 +209,14 @@ func (w *world) untilCompleted(ctx context.Context, id string, cfg *CampaignConf
 func (w *world) outcome(ctx context.Context, id string, seats int, limit float64) (o Outcome, err error) {
 	var held float64
 	var served int // while there was somebody to dial
-	err = w.db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE served_at IS NOT NULL), count(*) FILTER (WHERE outcome = 'abandoned'),
-		count(*) FILTER (WHERE served_at <= until), coalesce(sum(extract(epoch FROM least(ended_at, until) - answered_at)) FILTER (WHERE served_at <= until), 0)::float8,
-		coalesce(extract(epoch FROM max(ended_at) - min(invite_at)), 0)::float8, coalesce(extract(epoch FROM min(until) - min(invite_at)), 0)::float8
-		FROM attempts, (SELECT max(invite_at) AS until FROM attempts WHERE campaign_id = $1) last WHERE campaign_id = $1`, id).
+	err = w.db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE served_at IS NOT NULL),
+			count(*) FILTER (WHERE outcome = 'abandoned'), count(*) FILTER (WHERE served_at <= until),
+			coalesce(sum(extract(epoch FROM least(ended_at, until) - answered_at))
+				FILTER (WHERE served_at <= until), 0)::float8,
+			coalesce(extract(epoch FROM max(ended_at) - min(invite_at)), 0)::float8,
+			coalesce(extract(epoch FROM min(until) - min(invite_at)), 0)::float8
+		FROM attempts, (SELECT max(invite_at) AS until FROM attempts WHERE campaign_id = $1) last
+		WHERE campaign_id = $1`, id).
 		Scan(&o.Dials, &o.Connects, &o.Abandoned, &served, &held, &o.Seconds, &o.Dialling)
 	if err != nil || o.Dialling == 0 {
 		return o, errors.Join(err, errors.New("load: the campaign has no attempts"))

@@ -25,9 +25,11 @@ type ConsolesConfig struct {
 	Consoles  int           // open consoles (100)
 	Window    time.Duration // of each measurement (20 s)
 	Rounds    int           // without and with the consoles, in turn (6)
-	Browser   []string      // program and arguments that measure a page in a browser, by the environment DIALLER_URL, EMAIL, PASSWORD, WINDOW (0: only how they open); none: only the engine is measured
-	Keep      bool          // keep data and logs
-	Log       func(format string, args ...any)
+	// Browser is the program and the arguments that measure a page in a browser, by the environment
+	// DIALLER_URL, EMAIL, PASSWORD, WINDOW (0: only how they open); none: only the engine is measured.
+	Browser []string
+	Keep    bool // keep data and logs
+	Log     func(format string, args ...any)
 }
 
 // ConsolesFigures is the cost of consoles. CPU time is in per cent of a core.

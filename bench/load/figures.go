@@ -39,13 +39,14 @@ type Figures struct {
 	GroupSize float64 `json:"writes_per_commit"`
 	Commits   float64 `json:"commits_per_call"`
 
-	RSSBefore   float64 `json:"rss_before_mib"`
-	RSSSteady   float64 `json:"rss_steady_mib"` // mean while calls are steadily live
-	RSSPeak     float64 `json:"rss_peak_mib"`
-	Live        float64 `json:"live_calls"` // mean in the steady part
-	LivePeak    int     `json:"live_calls_peak"`
-	KiBPerCall  float64 `json:"kib_per_live_call"`
-	HeapPerCall float64 `json:"heap_kib_per_live_call"`     // live heap and stacks after a collection, less what an idle engine has
+	RSSBefore  float64 `json:"rss_before_mib"`
+	RSSSteady  float64 `json:"rss_steady_mib"` // mean while calls are steadily live
+	RSSPeak    float64 `json:"rss_peak_mib"`
+	Live       float64 `json:"live_calls"` // mean in the steady part
+	LivePeak   int     `json:"live_calls_peak"`
+	KiBPerCall float64 `json:"kib_per_live_call"`
+	// HeapPerCall is the live heap and stacks after a collection, less what an idle engine has.
+	HeapPerCall float64 `json:"heap_kib_per_live_call"`
 	StreamCore  float64 `json:"core_percent_per_live_call"` // engine CPU per live call in the steady part
 	WALPerCall  float64 `json:"wal_kib_per_call"`
 

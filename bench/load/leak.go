@@ -127,9 +127,9 @@ func Leak(ctx context.Context, cfg Config, n int) (*LeakFigures, error) {
 // nothing changes any more.
 func (w *world) leak(ctx context.Context, n, from int) (id string, r Remains, settled time.Duration, err error) {
 	id, err = w.draftFrom(ctx, from, n, map[string]any{
-		"name": "Leak", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": "parallel", "max_attempts": 1, "number_pool": []string{ownNumber},
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "ring_timeout_s": 15,
-		"call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
+		"name": "Leak", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": "parallel", "max_attempts": 1,
+		"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
+		"ring_timeout_s": 15, "call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
 	})
 	if err != nil {
 		return "", r, 0, err
@@ -309,7 +309,8 @@ func (f *LeakFigures) Print(out io.Writer) {
 	a, b := &f.After, &f.Before
 	row("calls", "%d in %.0f s, nothing left of them %.0f s later", f.Calls, f.Wall, f.Settled)
 	row("outcomes", "%v", f.Outcomes)
-	row("left", "%d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, %d HTTP connections",
+	row("left", "%d calls, %d legs, %d media paths, %d bot sockets, %d seats, %d channels, %d numbers, "+
+		"%d HTTP connections",
 		a.LiveCalls, a.Legs, a.MediaPaths, a.BotSockets, a.Seats, a.Channels, a.Numbers, a.HTTP)
 	row("goroutines", "%d before, %d after", b.Goroutines, a.Goroutines)
 	row("descriptors", "%d before, %d after", b.Files, a.Files)

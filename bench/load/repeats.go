@@ -82,7 +82,8 @@ func Repeats(ctx context.Context, cfg RepeatsConfig) (*RepeatsFigures, error) {
 	for i := range cfg.Keys + cfg.Repeats {
 		r.queue = append(r.queue, int32(i%cfg.Keys)) //nolint:gosec // bounded above
 	}
-	rand.Shuffle(len(r.queue), func(i, j int) { r.queue[i], r.queue[j] = r.queue[j], r.queue[i] }) //nolint:gosec // no secret
+	swap := func(i, j int) { r.queue[i], r.queue[j] = r.queue[j], r.queue[i] }
+	rand.Shuffle(len(r.queue), swap) //nolint:gosec // no secret
 	begun := time.Now()
 	lives, err := r.run(ctx, w, &cfg)
 	if err != nil {
@@ -129,7 +130,9 @@ func (r *repeating) run(ctx context.Context, w *world, cfg *RepeatsConfig) (live
 	lives = 1
 	for kill := range cfg.Kills { // once that share is answered
 		at := int64(len(r.queue) * (kill + 1) / (cfg.Kills + 1))
-		if err = poll(ctx, 2*time.Millisecond, func() (bool, error) { return r.done.Load() >= at, w.engine.ended() }); err != nil {
+		if err = poll(ctx, 2*time.Millisecond, func() (bool, error) {
+			return r.done.Load() >= at, w.engine.ended()
+		}); err != nil {
 			break
 		}
 		w.engine.kill()

@@ -109,8 +109,8 @@ func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
 		amd = "parallel"
 	}
 	return w.draft(ctx, n, map[string]any{
-		"name": "Load", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": amd, "max_attempts": 1, "number_pool": []string{ownNumber},
-		"window":       map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
+		"name": "Load", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": amd, "max_attempts": 1,
+		"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
 		"call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
 	})
 }
@@ -310,7 +310,8 @@ func (w *world) read(ctx context.Context, id string, f *Figures) error {
 	if err := w.settled(ctx, id); err != nil {
 		return err
 	}
-	rows, err := w.db.Query(ctx, `SELECT reserved_at, invite_at, answered_at, bot_connected_at, ended_at, outcome, result IS NOT NULL
+	rows, err := w.db.Query(ctx, `SELECT reserved_at, invite_at, answered_at, bot_connected_at, ended_at, outcome,
+			result IS NOT NULL
 		FROM attempts WHERE campaign_id = $1 ORDER BY invite_at`, id)
 	if err != nil {
 		return err

@@ -171,7 +171,8 @@ func (w *world) soakSample(ctx context.Context, id string, begun time.Time) (s S
 		RSS: mib(resident(w.engine.pid())), Heap: m["go_gc_heap_live_bytes"] / (1 << 20), Goroutines: int(m["go_goroutines"]),
 		Files:    descriptors(w.engine.pid()),
 		PGMemory: mib(treeAnon(w.pgPID))}
-	const tables = `SELECT coalesce(p.relname, c.relname), sum(pg_total_relation_size(c.oid))::float8, sum(t.n_live_tup)::float8, sum(t.n_dead_tup)::float8
+	const tables = `SELECT coalesce(p.relname, c.relname), sum(pg_total_relation_size(c.oid))::float8,
+			sum(t.n_live_tup)::float8, sum(t.n_dead_tup)::float8
 		FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
 		LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent GROUP BY 1`
 	rows, err := w.db.Query(ctx, tables)
@@ -204,7 +205,8 @@ func (w *world) soakSample(ctx context.Context, id string, begun time.Time) (s S
 		return s, rows.Err()
 	}
 	s.Dead = 100 * dead / max(live+dead, 1)
-	if err := w.db.QueryRow(ctx, `SELECT pg_database_size(current_database()) / 1048576.0, (SELECT sum(size) FROM pg_ls_waldir()) / 1048576.0`).Scan(&s.PGDisk, &s.WAL); err != nil {
+	if err := w.db.QueryRow(ctx, `SELECT pg_database_size(current_database()) / 1048576.0,
+		(SELECT sum(size) FROM pg_ls_waldir()) / 1048576.0`).Scan(&s.PGDisk, &s.WAL); err != nil {
 		return s, err
 	}
 	s.PostDial, err = w.lateDelays(ctx, id)
@@ -214,7 +216,8 @@ func (w *world) soakSample(ctx context.Context, id string, begun time.Time) (s S
 // lateDelays are the delays of the most recent calls.
 func (w *world) lateDelays(ctx context.Context, id string) (Spread, error) {
 	rows, err := w.db.Query(ctx, `SELECT extract(epoch FROM invite_at - reserved_at)::float8 * 1000 FROM attempts
-		WHERE campaign_id = $1 AND reserved_at > now() - $2 * interval '1 second' AND invite_at IS NOT NULL`, id, soakEvery.Seconds())
+		WHERE campaign_id = $1 AND reserved_at > now() - $2 * interval '1 second' AND invite_at IS NOT NULL`,
+		id, soakEvery.Seconds())
 	if err != nil {
 		return Spread{}, err
 	}

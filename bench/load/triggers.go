@@ -146,7 +146,8 @@ func (w *world) settle(ctx context.Context) error {
 // stormCampaign creates an always-on campaign that accepts triggers, and a key for it.
 func (w *world) stormCampaign(ctx context.Context) (id, key string, err error) {
 	if id, err = w.draft(ctx, 0, map[string]any{
-		"name": "Storm", "bot_id": botID, "concurrency": triggerSeats, "amd": "off", "max_attempts": 1, "number_pool": []string{ownNumber}, "always_on": true,
+		"name": "Storm", "bot_id": botID, "concurrency": triggerSeats, "amd": "off", "max_attempts": 1,
+		"number_pool": []string{ownNumber}, "always_on": true,
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "call_limit_s": 60,
 	}); err != nil {
 		return "", "", err

@@ -55,7 +55,9 @@ func TestAStormNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 	f("", func(*TriggersFigures) {})
-	f("1 of 100 requests", func(s *TriggersFigures) { s.Full[0].Accepted, s.Full[0].Refused = 99, map[string]int{"503": 1} })
+	f("1 of 100 requests", func(s *TriggersFigures) {
+		s.Full[0].Accepted, s.Full[0].Refused = 99, map[string]int{"503": 1}
+	})
 	f("199 contacts are stored", func(s *TriggersFigures) { s.Stored = 199 })
 	f("90 of 100 triggers/s", func(s *TriggersFigures) { s.Half.Rate = 90 })
 	f("takes 15.0 ms", func(s *TriggersFigures) { s.Half.Latency.P99 = 15 })

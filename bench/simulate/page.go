@@ -207,7 +207,10 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Name}}: simulated pacing</title>
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
+body {
+  font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff
+}
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #ddd }
 th { font-weight: 600; vertical-align: bottom }
@@ -226,18 +229,23 @@ dl { columns: 3 14rem } dt { float: left; clear: left; width: 6.5rem; color: #55
 {{end}}</table>
 {{range .Plots}}{{$p := .}}
 <h2>{{.Title}}</h2>
-<p class="legend">{{range .Lines}}<span><i style="background: {{.Colour}}"></i>{{.Name}}</span>{{end}}{{if .CapY}}<span><i style="background: #a00"></i>cap</span>{{end}}</p>
+<p class="legend">{{range .Lines}}<span><i style="background: {{.Colour}}"></i>{{.Name}}</span>{{end}}
+{{- if .CapY}}<span><i style="background: #a00"></i>cap</span>{{end}}</p>
 <svg viewBox="0 0 {{.Width}} {{.Height}}" role="img" aria-label="{{.Title}}">
-{{range .Y}}<line x1="{{$p.Left}}" x2="{{$p.Right}}" y1="{{.At}}" y2="{{.At}}" stroke="#e4e4e4"/><text x="{{$p.Left}}" y="{{.At}}" dx="-6" dy="4" text-anchor="end">{{.Text}}</text>
-{{end}}{{range .X}}<line x1="{{.At}}" x2="{{.At}}" y1="{{$p.Bottom}}" y2="{{$p.Top}}" stroke="#f0f0f0"/><text x="{{.At}}" y="{{$p.Bottom}}" dy="18" text-anchor="middle">{{.Text}}</text>
-{{end}}{{if .CapY}}<line x1="{{.Left}}" x2="{{.Right}}" y1="{{.CapY}}" y2="{{.CapY}}" stroke="#a00" stroke-dasharray="6 4"/>
+{{range .Y}}<line x1="{{$p.Left}}" x2="{{$p.Right}}" y1="{{.At}}" y2="{{.At}}" stroke="#e4e4e4"/>
+<text x="{{$p.Left}}" y="{{.At}}" dx="-6" dy="4" text-anchor="end">{{.Text}}</text>
+{{end}}{{range .X}}<line x1="{{.At}}" x2="{{.At}}" y1="{{$p.Bottom}}" y2="{{$p.Top}}" stroke="#f0f0f0"/>
+<text x="{{.At}}" y="{{$p.Bottom}}" dy="18" text-anchor="middle">{{.Text}}</text>
+{{end}}{{if .CapY}}<line x1="{{.Left}}" x2="{{.Right}}" y1="{{.CapY}}" y2="{{.CapY}}"
+stroke="#a00" stroke-dasharray="6 4"/>
 {{end}}{{range .Lines}}<polyline fill="none" stroke="{{.Colour}}" stroke-width="1.5" points="{{.Points}}"/>
 {{end}}</svg>
 {{end}}
 <h2>Scenario</h2>
 <dl>{{range .Parameters}}<dt>{{index . 0}}</dt><dd>{{index . 1}}</dd>{{end}}</dl>
-<p>Means over the seeds. Busy: workers in calls, machines among them. Clairvoyant: connects of somebody who knows every answer and every end
-beforehand. Abandoned: answered calls that found no free worker in time, as a share of the live answers. p95 and max: of the rates of half
-hours with 20 live answers or more. Worst excess: the most calls by which a run was over the cap.</p>
+<p>Means over the seeds. Busy: workers in calls, machines among them. Clairvoyant: connects of somebody
+who knows every answer and every end beforehand. Abandoned: answered calls that found no free worker
+in time, as a share of the live answers. p95 and max: of the rates of half hours with 20 live answers
+or more. Worst excess: the most calls by which a run was over the cap.</p>
 </html>
 `))

@@ -30,8 +30,8 @@ func TestParallelTheCallIsScreeningWithItsSeatHeldAndConnectedAtTheVerdict(t *te
 	}
 }
 
-// An owner that is cut off abandons an answer late; the next one is told by the database, or by the bot's events, that it
-// was served. Of the message that played it hears: no bot is there.
+// An owner that is cut off abandons an answer late; the next one is told by the database, or by the
+// bot's events, that it was served. Of the message that played it hears: no bot is there.
 func TestACallWhoseLastOwnerHadTakenItOffItsBotIsEnded(t *testing.T) {
 	w := newWorld(t, Config{AMD: engine.AMDOff}).answer()
 	w.must(Event{Kind: SeatGranted}, w.media(engine.MediaBotConnected), w.media(engine.MediaPlayed))

@@ -95,9 +95,11 @@ type Attempt struct {
 	VariablesLeftOut int
 
 	ReservedAt, InviteAt, TryingAt, RingingAt, AnsweredAt, VerdictAt *time.Time
-	GreetingEndAt                                                    *time.Time // sequential classification: the 2 s count from here
-	ServedAt                                                         *time.Time // when it became a live answer served: state connected
-	BotConnectedAt, BotFirstAudioAt, EndedAt                         *time.Time
+	// GreetingEndAt is when the greeting ended: the 2 s of sequential classification count from here.
+	GreetingEndAt *time.Time
+	// ServedAt is when it became a live answer served: state connected.
+	ServedAt                                 *time.Time
+	BotConnectedAt, BotFirstAudioAt, EndedAt *time.Time
 	// RevisableUntil is until when a beep could take the live answer back; nil means never. The
 	// abandon rate counts the answer from then on, or from the end of the call.
 	RevisableUntil *time.Time

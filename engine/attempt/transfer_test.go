@@ -21,8 +21,8 @@ func (w *world) refers(to string) Event {
 
 func TestWhoMayBeTransferredToIsListed(t *testing.T) {
 	for entry, ok := range map[string]bool{
-		"+4930123": true, "+4930*": true, "+4*": true, "+*": false, "+": false, "+0*": false, "*": false, "4930": false, "+49x": false,
-		"+123456789012345": true, "+1234567890123456": false, "sip:desk@pbx": true, "sip:*@pbx": true,
+		"+4930123": true, "+4930*": true, "+4*": true, "+*": false, "+": false, "+0*": false, "*": false, "4930": false,
+		"+49x": false, "+123456789012345": true, "+1234567890123456": false, "sip:desk@pbx": true, "sip:*@pbx": true,
 		"sip:*@pbx:5070;transport=tls": true,
 		"sip:*":                        false, "sip:*@": false, "sip:pbx": false, "tel:+49": false, "": false,
 	} {
@@ -217,7 +217,10 @@ func TestARestartedOwnerGoesOnCallingTheTargetOrGivesItUp(t *testing.T) {
 	w := newWorld(t, Config{AMD: engine.AMDOff, Transfers: toAnybody}).converse()
 	w.must(ask("sip:desk@pbx.example"))
 	deadline := w.m.transferDeadline()
-	if !slices.ContainsFunc(w.m.Rearm(w.now, nil), func(e Effect) bool { a, ok := e.(Arm); return ok && a.Timer == TimerPeer && a.At.Equal(deadline) }) {
+	if !slices.ContainsFunc(w.m.Rearm(w.now, nil), func(e Effect) bool {
+		a, ok := e.(Arm)
+		return ok && a.Timer == TimerPeer && a.At.Equal(deadline)
+	}) {
 		t.Error("the target has no time limit any more")
 	}
 	w = newWorld(t, Config{AMD: engine.AMDOff, Transfers: toAnybody}).converse()

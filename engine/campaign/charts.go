@@ -109,6 +109,7 @@ type NumberDials struct {
 
 // FirstAudioBounds are the upper bounds of Breakdown.FirstAudio.
 var FirstAudioBounds = []time.Duration{
-	100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 400 * time.Millisecond, 500 * time.Millisecond, 600 * time.Millisecond,
-	800 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second, 3 * time.Second, 5 * time.Second,
+	100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 400 * time.Millisecond,
+	500 * time.Millisecond, 600 * time.Millisecond, 800 * time.Millisecond, time.Second, 1500 * time.Millisecond,
+	2 * time.Second, 3 * time.Second, 5 * time.Second,
 }

@@ -26,8 +26,9 @@ func document(body string) Document {
 
 func TestADocumentIsLaidOverTheStoredSettings(t *testing.T) {
 	before := stored()
-	s, x, err := Overlay(before, document(`{"concurrency":7,"abandon_cap_pct":1.5,"false_positive_share":0.02,"retry_on_system":["busy"],"retry_on_custom":[],
-		"number_pool":["+4930111113"],"window":{"zone":"Europe/Berlin","start":"09:00","end":"18:00"},"amd":"parallel","sticky_exclusion":false}`))
+	s, x, err := Overlay(before, document(`{"concurrency":7,"abandon_cap_pct":1.5,"false_positive_share":0.02,
+		"retry_on_system":["busy"],"retry_on_custom":[],"number_pool":["+4930111113"],
+		"window":{"zone":"Europe/Berlin","start":"09:00","end":"18:00"},"amd":"parallel","sticky_exclusion":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,10 @@ func TestADocumentThatIsNotValidNamesEveryMistake(t *testing.T) {
 		`[]`: nil, `null`: nil, `{"a":`: nil, `7`: nil,
 		`{"name":"x","bot_id":"y","config_url":"http://z","unknown":1}`: {"bot_id not_external", "config_url not_external",
 			"name not_external", "unknown not_external"},
-		`{"concurrency":"7","window":{"zone":"UTC","start":"09:00","end":"18:00","x":1},"amd":null,"abandon_cap_pct":"3","max_lines":1.5}`: {
-			"abandon_cap_pct wrong_type", "amd wrong_type", "concurrency wrong_type", "max_lines wrong_type", "window wrong_type"},
+		`{"concurrency":"7","window":{"zone":"UTC","start":"09:00","end":"18:00","x":1},"amd":null,` +
+			`"abandon_cap_pct":"3","max_lines":1.5}`: {
+			"abandon_cap_pct wrong_type", "amd wrong_type", "concurrency wrong_type", "max_lines wrong_type",
+			"window wrong_type"},
 		`{"concurrency":0,"abandon_cap_pct":9,"number_pool":["0151"]}`: {"concurrency out_of_range",
 			"abandon_cap_pct out_of_range", "number_pool[0] invalid_number"},
 		`{"window":{}}`: {"window.zone unknown_zone"},
@@ -201,7 +204,8 @@ func TestCancelRestartBringsTheExternalConfigurationBack(t *testing.T) {
 // FuzzOverlay checks that an untrusted document gives either valid settings, with the campaign's
 // own name and bot, that its stored form reproduces, or a short reason.
 func FuzzOverlay(f *testing.F) {
-	for _, s := range []string{`{}`, `{"concurrency":7,"abandon_cap_pct":1.5,"window":{"zone":"UTC","start":"09:00","end":"10:00","days":["Mon"]}}`,
+	for _, s := range []string{`{}`, `{"concurrency":7,"abandon_cap_pct":1.5,` +
+		`"window":{"zone":"UTC","start":"09:00","end":"10:00","days":["Mon"]}}`,
 		`{"number_pool":["+4930111111"],"retry_on_system":["busy"],"pacing_mode":"x"}`, `{"name":"x"}`,
 		`{"abandon_cap_pct":1e400}`, `[]`, `{"amd":null}`, `{"a":`} {
 		f.Add([]byte(s))

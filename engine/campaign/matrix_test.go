@@ -42,7 +42,8 @@ func TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther(t *testin
 	}
 	running, paused := []Event{ev(Start)}, []Event{ev(Start), ev(Pause)}
 	ended, broken := []Event{ev(Start), ev(Stop)}, []Event{ev(Start), ev(Broke)}
-	//                       start      pause     resume     stop         restart  cancel       edit      delete              add contacts       window       exhausted    broke
+	// The columns: start, pause, resume, stop, restart, cancel, edit, delete, add contacts, window,
+	// exhausted, broke.
 	f("draft", nil /*     */, "running", no, no, no, no, no, "draft", "removed", "draft", "-", "-", "-")
 	f("prepared", append(ended, ev(Restart)), "running", no, no, no, no, "completed", "draft", "campaign_was_run",
 		"contacts_locked", "-", "-", "-")

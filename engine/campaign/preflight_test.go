@@ -86,7 +86,9 @@ func TestAPoolOfQuarantinedAndRetiredNumbersHasNoUsableNumber(t *testing.T) {
 
 func TestWarningsOfPreflightDoNotRefuse(t *testing.T) {
 	for code, change := range map[string]func(*Campaign, *PreflightFacts, *Outlook){
-		"bot_inactive":                 func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.BotActive, f.Seats, f.FreeSeats = false, 0, 0 },
+		"bot_inactive": func(_ *Campaign, f *PreflightFacts, _ *Outlook) {
+			f.BotActive, f.Seats, f.FreeSeats = false, 0, 0
+		},
 		"no_seats":                     func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Seats, f.FreeSeats = 0, 0 },
 		"no_free_seats":                func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.FreeSeats = 0 },
 		"fewer_seats_than_concurrency": func(c *Campaign, _ *PreflightFacts, _ *Outlook) { c.Settings.Concurrency = 11 },

@@ -247,7 +247,8 @@ func TestAnEditIsRecordedFieldByField(t *testing.T) {
 	}
 	want := `[{"field":"abandon_cap_pct","from":0,"to":2.5},{"field":"concurrency","from":1,"to":7},` +
 		`{"field":"config_url","from":null,"to":"https://example.org/c.json"},` +
-		`{"field":"eligibility_url","from":null,"to":"https://crm.example.org/may"},{"field":"window.end","from":"00:00","to":"18:00"}]`
+		`{"field":"eligibility_url","from":null,"to":"https://crm.example.org/may"},` +
+		`{"field":"window.end","from":"00:00","to":"18:00"}]`
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}

@@ -98,13 +98,19 @@ func TestValidateNamesTheField(t *testing.T) {
 	f("retry_delay_s", "out_of_range", func(s *Settings) { s.RetryDelaySec = 0 })
 	f("stop_redials_after_s", "out_of_range", func(s *Settings) { s.StopRedialsAfterSec = -1 })
 	f("redial_only_under_s", "out_of_range", func(s *Settings) { s.RedialOnlyUnderSec = -1 })
-	f("redial_only_under_s", "exceeds_stop_redials_after", func(s *Settings) { s.RedialOnlyUnderSec, s.StopRedialsAfterSec = 20, 10 })
+	f("redial_only_under_s", "exceeds_stop_redials_after", func(s *Settings) {
+		s.RedialOnlyUnderSec, s.StopRedialsAfterSec = 20, 10
+	})
 	f("ring_timeout_s", "out_of_range", func(s *Settings) { s.RingTimeoutSec = 14 })
 	f("ring_timeout_s", "out_of_range", func(s *Settings) { s.RingTimeoutSec = 121 })
 	f("call_limit_s", "out_of_range", func(s *Settings) { s.CallLimitSec = 0 })
 	f("result_timeout_s", "out_of_range", func(s *Settings) { s.ResultTimeoutSec = 0 })
-	f("retry_on_system[1]", "unknown_value", func(s *Settings) { s.RetryOnSystem = []engine.Outcome{engine.OutcomeBusy, "x"} })
-	f("retry_on_system[0]", "unknown_value", func(s *Settings) { s.RetryOnSystem = []engine.Outcome{engine.OutcomeAbandoned} })
+	f("retry_on_system[1]", "unknown_value", func(s *Settings) {
+		s.RetryOnSystem = []engine.Outcome{engine.OutcomeBusy, "x"}
+	})
+	f("retry_on_system[0]", "unknown_value", func(s *Settings) {
+		s.RetryOnSystem = []engine.Outcome{engine.OutcomeAbandoned}
+	})
 	f("retry_on_custom[0]", "invalid_format", func(s *Settings) { s.RetryOnCustom = []string{" "} })
 	f("retry_on_custom", "too_long", func(s *Settings) { s.RetryOnCustom = make([]string, 201) })
 	f("amd", "unknown_value", func(s *Settings) { s.AMD = "maybe" })

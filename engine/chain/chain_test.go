@@ -29,9 +29,12 @@ func TestJSONHasOneForm(t *testing.T) {
 	f(`{"b": 1, "a": {"d": [], "c": "x"}}`, `{"a":{"c":"x","d":[]},"b":1}`)
 	f(`{"aa": 1, "b": 2, "a": 3}`, `{"a":3,"aa":1,"b":2}`)
 	// The example of RFC 8785, section 3.2.3: keys go by UTF-16 code units.
-	f(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`,
+	f(`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One",`+
+		`"\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control",`+
+		`"\u00f6":"Latin Small Letter O With Diaeresis"}`,
 		"{\"\\r\":\"Carriage Return\",\"1\":\"One\",\"\u0080\":\"Control\",\"ö\":\"Latin Small Letter O With "+
-			"Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\",\"\ufb33\":\"Hebrew Letter Dalet With Dagesh\"}")
+			"Diaeresis\",\"€\":\"Euro Sign\",\"😀\":\"Emoji: Grinning Face\","+
+			"\"\ufb33\":\"Hebrew Letter Dalet With Dagesh\"}")
 	f(`"\u003ca\u0026b\u003e \u2028 \/ \b\f\n\r\t\u000b \" \\"`, "\"<a&b> \u2028 / \\b\\f\\n\\r\\t\\u000b \\\" \\\\\"")
 	f(`-0`, `0`)
 	f(`-12`, `-12`)
@@ -65,7 +68,8 @@ func TestTheFormDoesNotDependOnTheWriting(t *testing.T) {
 	var value func(depth int) *rapid.Generator[any]
 	value = func(depth int) *rapid.Generator[any] {
 		kinds := []*rapid.Generator[any]{rapid.String().AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
-			rapid.Custom(func(t *rapid.T) any { return rapid.Float64().Draw(t, "number") + 0 }), // + 0: JSON has a negative nought, the form (RFC 8785 §3.2.2.3) has not
+			// Plus 0: JSON has a negative nought, the form (RFC 8785 §3.2.2.3) has not.
+			rapid.Custom(func(t *rapid.T) any { return rapid.Float64().Draw(t, "number") + 0 }),
 			rapid.Custom(func(t *rapid.T) any { return float64(rapid.Int32().Draw(t, "whole")) })}
 		if depth > 0 {
 			kinds = append(kinds,
@@ -106,7 +110,8 @@ func TestTheTextOfAnEventIsCanonicalJSON(t *testing.T) {
 		Data: []byte(`{"pass": 1, "cause": "no_seat"}`)}
 	text, err := r.AppendText(nil)
 	const want = `{"activity":false,"at":"2026-11-21T08:08:07.123456Z","attempt_id":"","campaign_id":"cmp_1",` +
-		`"contact_id":"0123456789abcdef0123456789abcdef","data":{"cause":"no_seat","pass":1},"leg":1,"run":2,"seq":77,"type":"attempt.ended","version":1}`
+		`"contact_id":"0123456789abcdef0123456789abcdef","data":{"cause":"no_seat","pass":1},"leg":1,"run":2,` +
+		`"seq":77,"type":"attempt.ended","version":1}`
 	if err != nil || string(text) != want {
 		t.Errorf("%s %v", text, err)
 	}

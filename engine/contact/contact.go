@@ -132,18 +132,20 @@ func (w CallbackState) Among() (list []CallbackState) {
 // Contact is one person in a campaign: the exported state of the machine,
 // stored as one row.
 type Contact struct {
-	ID              engine.ContactID
-	Campaign        engine.CampaignID
-	Number          engine.PhoneNumber
-	Variables       map[string]string
-	Position        int64  // list order within the campaign, unique, ascending
-	Source          string // csv, api, trigger
-	Run             int
-	State           State
-	Reason          string // of Failed: an outcome or attempts_exhausted; of a merge or an exclusion: its note; of one that waits for the cap on calls to its number, or for the eligibility hook: the code
-	Used            int    // consumed attempts in this run
-	Unconsumed      int    // unconsumed attempts in a row
-	Max             int    // Max Attempts that applied when last decided
+	ID        engine.ContactID
+	Campaign  engine.CampaignID
+	Number    engine.PhoneNumber
+	Variables map[string]string
+	Position  int64  // list order within the campaign, unique, ascending
+	Source    string // csv, api, trigger
+	Run       int
+	State     State
+	// Reason is, of Failed, an outcome or attempts_exhausted; of a merge or an exclusion, its note; of
+	// one that waits for the cap on calls to its number, or for the eligibility hook, the code.
+	Reason          string
+	Used            int // consumed attempts in this run
+	Unconsumed      int // unconsumed attempts in a row
+	Max             int // Max Attempts that applied when last decided
 	LastOutcome     engine.Outcome
 	LastDisposition string
 	// LastConversation is the attempt of the last conversation, whose result is awaited

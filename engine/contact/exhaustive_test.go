@@ -44,12 +44,19 @@ func moves() []move {
 		end("excluded", engine.OutcomeExcluded),
 		end("throttled", engine.OutcomeThrottled, unconsumed),
 		end("suppressed", engine.OutcomeBlocked, unconsumed),
-		end("capped", engine.OutcomeCancelled, unconsumed, func(a *Attempt) { a.Refusal, a.RetryAfter = engine.CodeCalleeCap, time.Hour }),
+		end("capped", engine.OutcomeCancelled, unconsumed, func(a *Attempt) {
+			a.Refusal, a.RetryAfter = engine.CodeCalleeCap, time.Hour
+		}),
 		end("no result", engine.OutcomeConnectedNoResult, talked(time.Minute)),
 		end("result", engine.OutcomeCompleted, withResult("sold")),
 		end("call again", engine.OutcomeCompleted, withResult("call again")),
 		end("callback", engine.OutcomeCompleted, withResult("later"), inAnHour),
-		{"attempted repeated", Attempted, func(w *world) Event { w.n--; ev := w.ended(engine.OutcomeNoAnswer); w.n++; return ev }},
+		{"attempted repeated", Attempted, func(w *world) Event {
+			w.n--
+			ev := w.ended(engine.OutcomeNoAnswer)
+			w.n++
+			return ev
+		}},
 		result("sold", "sold", 0),
 		result("call again", "call again", 0),
 		result("callback", "later", 0, inAnHour),

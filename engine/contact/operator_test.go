@@ -35,7 +35,9 @@ func TestAnOperatorHasAWaitingContactDialledNext(t *testing.T) {
 	w.dial(noAnswer).callback(CallbackCompleted)
 	// It no longer waits for the same thing.
 	w = newWorld(t).reserve()
-	w.must(w.ended(engine.OutcomeCancelled, unconsumed, func(a *Attempt) { a.Refusal, a.RetryAfter = engine.CodeCalleeCap, time.Hour })).is(Pending, engine.CodeCalleeCap)
+	w.must(w.ended(engine.OutcomeCancelled, unconsumed, func(a *Attempt) {
+		a.Refusal, a.RetryAfter = engine.CodeCalleeCap, time.Hour
+	})).is(Pending, engine.CodeCalleeCap)
 	w.must(Event{Kind: Hastened}).is(Pending, "").dueAt(w.now, DueTrigger)
 	// Outside its window it is dialled when the window opens.
 	opens := t0.Add(20 * time.Hour)
@@ -96,7 +98,9 @@ func TestWhatAnOperatorIsRefused(t *testing.T) {
 	both("contact_excluded", newWorld(t).reserve().must(Event{Kind: Reached}, Event{Kind: ExcludedBy, InCall: true}))
 	both("call_in_progress", newWorld(t).reserve())
 	both("call_in_progress", newWorld(t).reserve().must(Event{Kind: Reached}))
-	both("outside_window", newWorld(t, func(p *Policy) { p.Clip = func(t time.Time) (time.Time, bool) { return t, false } }))
+	both("outside_window", newWorld(t, func(p *Policy) {
+		p.Clip = func(t time.Time) (time.Time, bool) { return t, false }
+	}))
 
 	newWorld(t).dial(talk, talked(time.Minute)).refused(Event{Kind: Hastened}, "result_awaited")
 	off := newWorld(t, func(p *Policy) { p.Callbacks = false })

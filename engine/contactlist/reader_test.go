@@ -153,10 +153,12 @@ func TestAFileThatCannotBeReadIsRefusedAsAWhole(t *testing.T) {
 	f("phone_number,name\n"+ada+",\"Ada\n"+strings.Repeat(grace+",Grace\n", 20_000), "record_too_long")
 	f("phone_number,name\n"+ada+","+strings.Repeat("x", 2*RecordCap)+"\n", "record_too_long")
 
-	if _, err := all(strings.NewReader("phone_number" + manyColumns(contact.VariableCountCap) + "\n" + ada + "\n")); err != nil {
+	if _, err := all(strings.NewReader("phone_number" + manyColumns(contact.VariableCountCap) + "\n" + ada +
+		"\n")); err != nil {
 		t.Errorf("as many columns as there may be: %v", err)
 	}
-	if rows, err := all(strings.NewReader("phone_number,a\n" + ada + "," + strings.Repeat("x", contact.VariablesCap-1) + "\n")); err != nil || rows[0].Reason != "" {
+	if rows, err := all(strings.NewReader("phone_number,a\n" + ada + "," + strings.Repeat("x", contact.VariablesCap-1) +
+		"\n")); err != nil || rows[0].Reason != "" {
 		t.Errorf("as many bytes as there may be: %v", err)
 	}
 }

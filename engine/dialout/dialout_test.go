@@ -32,7 +32,8 @@ type admission struct {
 
 func open(t failer) *admission {
 	d := &admission{t: t, s: New(), now: t0}
-	d.give(&BotsChanged{[]engine.Bot{{ID: "bot", Active: true}, {ID: "off"}, {ID: "asks", Active: true, Variables: []string{"name", "town"}}}})
+	d.give(&BotsChanged{[]engine.Bot{{ID: "bot", Active: true}, {ID: "off"},
+		{ID: "asks", Active: true, Variables: []string{"name", "town"}}}})
 	return d
 }
 

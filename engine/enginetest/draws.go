@@ -23,7 +23,9 @@ func (d RapidDraws) Pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.T, "n
 type SeedDraws struct{ *rand.Rand } //nolint:forbidigo // a test draws
 
 // FromSeed returns the choices of a seed.
-func FromSeed(seed uint64) SeedDraws { return SeedDraws{rand.New(rand.NewPCG(seed, 1))} } //nolint:gosec,forbidigo // a test draws, and it is no secret
+func FromSeed(seed uint64) SeedDraws {
+	return SeedDraws{rand.New(rand.NewPCG(seed, 1))} //nolint:gosec,forbidigo // a test draws, and it is no secret
+}
 
 // Pick implements Draws.
 func (d SeedDraws) Pick(n int) int { return d.IntN(n) }

@@ -94,7 +94,8 @@ func file(t testing.TB) []byte {
 	}
 	must(w.Exclusion(journal.Exclusion{Number: "+4915187654321", Reason: "asked", CreatedAt: at("2026-03-01T08:30:00Z")}))
 	must(w.Exclusion(journal.Exclusion{Match: map[string]string{"plan": "gold"}, CreatedAt: at("2026-03-01T08:31:00Z")}))
-	must(w.Suppression(journal.Suppression{Number: "+4915100000000", Reason: "do_not_call", CreatedAt: at("2026-02-01T08:30:00Z")}))
+	must(w.Suppression(journal.Suppression{Number: "+4915100000000", Reason: "do_not_call",
+		CreatedAt: at("2026-02-01T08:30:00Z")}))
 	must(w.Event(lines[0], false))
 	for _, l := range lines[1:] {
 		must(w.Event(l, true))
@@ -151,7 +152,8 @@ func TestNoTextOfOthersIsAFormulaInARecord(t *testing.T) {
 	}
 	const formula = "=HYPERLINK(1)"
 	must(w.Begin(&campaign.Campaign{ID: "cmp_1", Settings: campaign.Settings{Window: window.Window{Zone: "UTC"}}}, nil))
-	must(w.Attempt(&attempt.Attempt{ID: "a", Trunk: "-1", Bot: "-2", SIPReason: formula, Result: &attempt.Result{Disposition: formula}}))
+	must(w.Attempt(&attempt.Attempt{ID: "a", Trunk: "-1", Bot: "-2", SIPReason: formula,
+		Result: &attempt.Result{Disposition: formula}}))
 	must(w.Exclusion(journal.Exclusion{Number: "+4915187654321", Reason: formula}))
 	must(w.Exclusion(journal.Exclusion{Match: map[string]string{formula: formula}, Reason: formula}))
 	must(w.Suppression(journal.Suppression{Number: "+4915100000000", Reason: formula}))

@@ -75,8 +75,9 @@ func FuzzSignedParts(f *testing.F) {
 		changed := m
 		changed.Zone, changed.Unchained = zone, unchained
 		v, err := verify(signedParts(t, changed, was[evidence.PublicKeyFile], map[string]string{
-			evidence.RulesFile: rules, evidence.AttemptsFile: attempts, evidence.EventsFile: events, evidence.BatchesFile: batches,
-			evidence.ExclusionsFile: was[evidence.ExclusionsFile], evidence.SuppressionsFile: was[evidence.SuppressionsFile],
+			evidence.RulesFile: rules, evidence.AttemptsFile: attempts, evidence.EventsFile: events,
+			evidence.BatchesFile: batches, evidence.ExclusionsFile: was[evidence.ExclusionsFile],
+			evidence.SuppressionsFile: was[evidence.SuppressionsFile],
 		}), nil)
 		if err != nil {
 			t.Fatalf("not read: %v", err)

@@ -43,16 +43,17 @@ const (
 	VoicemailAdded           Type = "voicemail.added"   // of no campaign; Reason names the message
 	VoicemailDeleted         Type = "voicemail.deleted"
 	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
-	RestoreAccepted          Type = "restore.accepted" // of no campaign; Reason is when the database was last in use before its backup
-	PersonErased             Type = "person.erased"    // of no campaign; Count rows, and who asked; never the person
-	UserLocked               Type = "user.locked"      // of no campaign; Reason names the user: too many log-ins failed
-	UserUnlocked             Type = "user.unlocked"
-	ExclusionLifted          Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
-	ExclusionsImported       Type = "exclusions.imported" // Count numbers of a file, with the Reason given for it
-	ContactsAdded            Type = "contacts.added"
-	ContactTriggered         Type = "contact.triggered"
-	ContactExcluded          Type = "contact.excluded"
-	ContactChanged           Type = "contact.changed"
+	// RestoreAccepted is of no campaign; Reason is when the database was last in use before its backup.
+	RestoreAccepted    Type = "restore.accepted"
+	PersonErased       Type = "person.erased" // of no campaign; Count rows, and who asked; never the person
+	UserLocked         Type = "user.locked"   // of no campaign; Reason names the user: too many log-ins failed
+	UserUnlocked       Type = "user.unlocked"
+	ExclusionLifted    Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
+	ExclusionsImported Type = "exclusions.imported" // Count numbers of a file, with the Reason given for it
+	ContactsAdded      Type = "contacts.added"
+	ContactTriggered   Type = "contact.triggered"
+	ContactExcluded    Type = "contact.excluded"
+	ContactChanged     Type = "contact.changed"
 	// An operator's actions on one contact; an exclusion names its author as well.
 	ContactRetried     Type = "contact.retried"
 	ContactCallBackSet Type = "contact.call_back_set"
@@ -180,7 +181,8 @@ type KeyCap struct {
 // one more.
 func (c *KeyCap) Refusal(nth time.Time) error {
 	return &engine.Error{Kind: engine.KindTooMany, Code: "key_dialout_cap",
-		Detail:     fmt.Sprintf("this API key has placed the %d dialouts that it may within 24 hours; wait for Retry-After, or let an administrator raise dialouts_per_day", c.Calls),
+		Detail: fmt.Sprintf("this API key has placed the %d dialouts that it may within 24 hours; "+
+			"wait for Retry-After, or let an administrator raise dialouts_per_day", c.Calls),
 		RetryAfter: max(nth.Add(KeyCapPeriod).Sub(c.Now), time.Second), Until: nth.Add(KeyCapPeriod)}
 }
 
@@ -196,7 +198,8 @@ type CalleeCap struct {
 // the attempt whose expiry allows one more.
 func (c *CalleeCap) Refusal(nth time.Time) error {
 	until := nth.Add(c.Period)
-	e := engine.Conflict(engine.CodeCalleeCap, fmt.Sprintf("the number was called %d times within %s, which is the most that this installation allows (--callee-cap); it may be called again from %s",
+	e := engine.Conflict(engine.CodeCalleeCap, fmt.Sprintf("the number was called %d times within %s, "+
+		"which is the most that this installation allows (--callee-cap); it may be called again from %s",
 		c.Attempts, c.Period, until.UTC().Format(time.RFC3339)))
 	e.Until = until
 	return e
@@ -309,8 +312,9 @@ type Sweep struct {
 
 // Reasons why the database refused a Write. The rest of the group is unaffected.
 var (
-	ErrNumberHeld  = engine.Conflict("number_held", "")
-	ErrSuppressed  = engine.Conflict("suppressed", "the number is on the suppression list of this installation and is not dialled")
+	ErrNumberHeld = engine.Conflict("number_held", "")
+	ErrSuppressed = engine.Conflict("suppressed",
+		"the number is on the suppression list of this installation and is not dialled")
 	ErrStaleEpoch  = engine.Conflict("stale_epoch", "")
 	ErrReplyExists = engine.Conflict("idempotency_in_progress", "a request with this Idempotency-Key was already answered")
 

@@ -3,8 +3,8 @@ package journal
 // spooled are the events of a call in progress: the network, the callee and the bot go on while the
 // database is unavailable.
 var spooled = map[Type]bool{
-	AttemptAnswered: true, AttemptConnected: true, AttemptRevised: true, AttemptAbandoned: true, AttemptOptedOut: true, AttemptEnded: true,
-	LegAdded: true, LegClosed: true,
+	AttemptAnswered: true, AttemptConnected: true, AttemptRevised: true, AttemptAbandoned: true, AttemptOptedOut: true,
+	AttemptEnded: true, LegAdded: true, LegClosed: true,
 }
 
 // Spoolable says whether the write counts as durable once it is on disk while the database is

@@ -37,12 +37,12 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	patient := []Type{AttemptConnected, AttemptEnded, ResultStored, LegClosed}
 	may := []Type{AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed}
 	for _, e := range []Type{
-		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted, CampaignFailed, CampaignRestarted,
-		CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted, SuppressionAdded, SuppressionLifted,
-		ExclusionLifted, ExclusionsImported, RecordingDeleted, ContactsAdded, ContactTriggered, ContactExcluded,
-		ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed, ContactsRetuned, ContactsReset, ContactsRestored,
-		AttemptReserved, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded,
-		LegClosed, ResultStored,
+		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted,
+		CampaignFailed, CampaignRestarted, CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted,
+		SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted, ContactsAdded,
+		ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed,
+		ContactsRetuned, ContactsReset, ContactsRestored, AttemptReserved, AttemptAnswered, AttemptConnected,
+		AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
 	} {
 		f(string(e), func(w *Write) { w.Events[0].Type = e }, slices.Contains(may, e))
 		w := Write{Events: []Event{{Type: e}}, Holds: []HoldRelease{{Attempt: "a"}}}

@@ -132,8 +132,9 @@ func TestAnOutageIsToldUntilItHasBeenOverFor3Seconds(t *testing.T) {
 
 func TestAnOutageOfTheTrunksEndsAtOnceWhereNobodyIsToBeDialled(t *testing.T) {
 	for held, want := range map[engine.Constraint]engine.Constraint{
-		engine.ConstraintRetryDelay: engine.ConstraintRetryDelay, engine.ConstraintNoDueContacts: engine.ConstraintNoDueContacts,
-		engine.ConstraintConcurrency: engine.ConstraintTrunkHealth,
+		engine.ConstraintRetryDelay:    engine.ConstraintRetryDelay,
+		engine.ConstraintNoDueContacts: engine.ConstraintNoDueContacts,
+		engine.ConstraintConcurrency:   engine.ConstraintTrunkHealth,
 	} {
 		var b Binding
 		at := engine.BootTime(time.Hour)

@@ -46,8 +46,12 @@ func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
 	f(3, engine.ConstraintConcurrency, func(in *Input) { in.LineCap, in.Ringing = 5, 2 })
 	f(0, engine.ConstraintConcurrency, func(in *Input) { in.LineCap, in.Ringing = 2, 5 })
 	f(4, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens = 4 })
-	f(0, engine.ConstraintTrunkHealth, func(in *Input) { in.TrunkTokens, in.TrunkConstraint = 0, engine.ConstraintTrunkHealth })
-	f(2, engine.ConstraintTrunkChannels, func(in *Input) { in.TrunkTokens, in.TrunkConstraint = 2, engine.ConstraintTrunkChannels })
+	f(0, engine.ConstraintTrunkHealth, func(in *Input) {
+		in.TrunkTokens, in.TrunkConstraint = 0, engine.ConstraintTrunkHealth
+	})
+	f(2, engine.ConstraintTrunkChannels, func(in *Input) {
+		in.TrunkTokens, in.TrunkConstraint = 2, engine.ConstraintTrunkChannels
+	})
 	f(5, engine.ConstraintNumberPool, func(in *Input) { in.NumberSlots = 5 })
 	f(6, engine.ConstraintNoDueContacts, func(in *Input) { in.DueContacts = 6 })
 	f(6, engine.ConstraintRetryDelay, func(in *Input) { in.DueContacts, in.LaterContacts = 6, 3 })

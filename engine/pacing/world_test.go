@@ -234,7 +234,8 @@ func TestADecisionIsTheLargestThatItsLimitsAllow(t *testing.T) {
 			DueContacts: small.Draw(t, "due"), LaterContacts: small.Draw(t, "later"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "ledgers") {
-			in.Ledgers = append(in.Ledgers, Ledger{Counts: Counts{Live: rapid.IntRange(0, 1000).Draw(t, "L"), Abandoned: small.Draw(t, "A"), Machines: small.Draw(t, "M")}})
+			in.Ledgers = append(in.Ledgers, Ledger{Counts: Counts{Live: rapid.IntRange(0, 1000).Draw(t, "L"),
+				Abandoned: small.Draw(t, "A"), Machines: small.Draw(t, "M")}})
 		}
 		before := in
 		d := Decide(&in)

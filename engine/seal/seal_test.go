@@ -32,7 +32,9 @@ func TestKeysComeBackFromTheirFiles(t *testing.T) {
 		t.Errorf("%s %v", p.Fingerprint(), err)
 	}
 	// As openssl writes the test key of RFC 8410, section 10.3.
-	if _, err := seal.ParseKey([]byte("-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n")); err != nil {
+	const ofPKCS8 = "-----BEGIN PRIVATE KEY-----\n" +
+		"MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n"
+	if _, err := seal.ParseKey([]byte(ofPKCS8)); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range [][]byte{nil, []byte("x"), k.Public().PEM(),

@@ -75,8 +75,10 @@ func TestETAIsAbsentWhenItCannotBeEstimated(t *testing.T) {
 		"nothing was dialled lately": func(o *Outlook) { o.Dials = 0 },
 		"it has just begun":          func(o *Outlook) { o.Span = 10 * time.Second },
 		"no attempt has ended":       func(o *Outlook) { o.Counters = &campaign.Counters{} },
-		"nobody is left to dial":     func(o *Outlook) { o.Counters = &campaign.Counters{Passes: []campaign.Pass{{Number: 1, Consumed: 5}}} },
-		"the window never opens":     func(o *Outlook) { o.Window = window.Window{Zone: "UTC", Days: []window.Day{}} },
+		"nobody is left to dial": func(o *Outlook) {
+			o.Counters = &campaign.Counters{Passes: []campaign.Pass{{Number: 1, Consumed: 5}}}
+		},
+		"the window never opens": func(o *Outlook) { o.Window = window.Window{Zone: "UTC", Days: []window.Day{}} },
 	} {
 		o := good
 		spoil(&o)

@@ -208,8 +208,8 @@ func (w *world) step() {
 
 func (w *world) add(source string) *person {
 	due := w.now
-	p := &person{m: contact.Machine{C: contact.Contact{ID: engine.ContactID(fmt.Sprint(len(w.people))), Source: source, Run: 1,
-		State: contact.Pending, Max: w.policy.MaxAttempts, DueAt: &due, DueClass: contact.DueFirst}}}
+	p := &person{m: contact.Machine{C: contact.Contact{ID: engine.ContactID(fmt.Sprint(len(w.people))), Source: source,
+		Run: 1, State: contact.Pending, Max: w.policy.MaxAttempts, DueAt: &due, DueClass: contact.DueFirst}}}
 	w.people = append(w.people, p)
 	return p
 }

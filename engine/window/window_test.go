@@ -284,7 +284,8 @@ func TestTheZeroWindowIsAlwaysOpen(t *testing.T) {
 }
 
 func TestJSONIsWhatTheInterfaceShows(t *testing.T) {
-	const text = `{"start":"09:00","end":"18:05","zone":"Europe/Berlin","days":["Mon","Sun"],"holidays":["2030-12-25"],"contact_zone":true}`
+	const text = `{"start":"09:00","end":"18:05","zone":"Europe/Berlin","days":["Mon","Sun"],` +
+		`"holidays":["2030-12-25"],"contact_zone":true}`
 	var w Window
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		t.Fatal(err)

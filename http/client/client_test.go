@@ -59,7 +59,8 @@ func fails(status int, code string, headers ...string) http.HandlerFunc {
 			w.Header().Set(headers[i], headers[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = fmt.Fprintf(w, `{"type":"urn:dialler:problem:%s","title":"T","status":%d,"detail":"What to do.","code":%q,"request_id":"r1",
+		_, _ = fmt.Fprintf(w, `{"type":"urn:dialler:problem:%s","title":"T","status":%d,"detail":"What to do.",
+			"code":%q,"request_id":"r1",
 			"errors":[{"field":"mobile","code":"invalid_format","message":"must be E.164"}]}`, code, status, code)
 	}
 }
@@ -297,7 +298,8 @@ func TestCallsAreGoneThroughByTheirCursor(t *testing.T) {
 }
 
 func TestABatchIsRepeatedUnderItsKey(t *testing.T) {
-	s := newServer(t, breaks, ok(`{"added":1,"invalid":1,"results":[{"status":"added","contact_id":"c1"},{"status":"invalid","problem":{"code":"validation_failed","errors":[{"field":"mobile"}]}}]}`))
+	s := newServer(t, breaks, ok(`{"added":1,"invalid":1,"results":[{"status":"added","contact_id":"c1"},
+		{"status":"invalid","problem":{"code":"validation_failed","errors":[{"field":"mobile"}]}}]}`))
 	got, err := s.client(t).AddBatch(t.Context(), "k1",
 		Batch{Contacts: []NewContact{{Mobile: "+4915112345678"}, {Mobile: "12"}}})
 	if err != nil || got.Added != 1 || len(got.Results) != 2 || got.Results[0].ContactID != "c1" ||

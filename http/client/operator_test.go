@@ -52,7 +52,9 @@ func TestWhatMightDialTwiceIsNotRepeated(t *testing.T) {
 }
 
 func TestExclusionsAreListedAddedLiftedAndExported(t *testing.T) {
-	s := newServer(t, ok(`{"exclusions":[{"mobile":"+4915112345678","reason":"asked","created_at":"2030-01-02T03:04:05Z"},{"match":{"account":"A-17"},"reason":"","created_at":"2030-01-02T03:04:05Z"}],"total":2}`),
+	s := newServer(t, ok(`{"exclusions":[
+			{"mobile":"+4915112345678","reason":"asked","created_at":"2030-01-02T03:04:05Z"},
+			{"match":{"account":"A-17"},"reason":"","created_at":"2030-01-02T03:04:05Z"}],"total":2}`),
 		ok(`{"matched":1,"excluded":1}`), ok(`{"readmitted":2}`), fails(503, "overloaded", "Retry-After", "0"),
 		ok("phone_number,match\n+4915112345678,\n"), breaks,
 		ok(`{"rows":2,"invalid":1,"matched":1,"excluded":1,"rejected":[{"line":3,"reason":"invalid_number"}]}`),
@@ -108,7 +110,8 @@ func TestExclusionsAreListedAddedLiftedAndExported(t *testing.T) {
 
 func TestASimulationIsAskedForAgain(t *testing.T) {
 	s := newServer(t, breaks, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"campaign_id":"k1","seed":7,"contacts":10,"people":{"answer_rate":0.4},"as_is":{"summary":{"ended":"list_done","dials":20}},"what_if":null}`)
+		_, _ = io.WriteString(w, `{"campaign_id":"k1","seed":7,"contacts":10,"people":{"answer_rate":0.4},
+			"as_is":{"summary":{"ended":"list_done","dials":20}},"what_if":null}`)
 	})
 	rate := 0.4
 	got, err := s.client(t).Simulate(t.Context(), "k1", Simulate{Seed: 7, People: &SimulatedPeople{AnswerRate: &rate},

@@ -65,9 +65,10 @@ func New(cfg Config) *nethttp.Client {
 
 func transportOf(cfg Config, d *net.Dialer, proxied bool) *nethttp.Transport {
 	t := &nethttp.Transport{
-		DialContext: d.DialContext, TLSHandshakeTimeout: dialTimeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-		DisableKeepAlives: !cfg.KeepAlive, DisableCompression: true, MaxResponseHeaderBytes: headerCap,
-		IdleConnTimeout: idleTimeout, MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleOfOneHost, ForceAttemptHTTP2: true,
+		DialContext: d.DialContext, TLSHandshakeTimeout: dialTimeout,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, DisableKeepAlives: !cfg.KeepAlive,
+		DisableCompression: true, MaxResponseHeaderBytes: headerCap, IdleConnTimeout: idleTimeout, MaxIdleConns: idleConns,
+		MaxIdleConnsPerHost: idleOfOneHost, ForceAttemptHTTP2: true,
 	}
 	if proxied {
 		t.Proxy = nethttp.ProxyFromEnvironment

@@ -36,12 +36,17 @@ func TestOnlyAddressesOfThePublicInternetAreReached(t *testing.T) {
 		"198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::200e", "::ffff:1.1.1.1",
 		"64:ff9b::101:101", "2002:101:101::1")
 	f(false,
+		// This host, private.
 		"0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.254", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255",
-		"192.168.0.1",                                                                        // this host, private
-		"169.254.169.254", "169.254.0.1", "100.64.0.1", "100.100.100.200", "100.127.255.255", // metadata, link-local, carrier-grade NAT
-		"192.0.0.192", "192.0.2.1", "198.18.0.1", "198.19.255.255", "198.51.100.7", "203.0.113.9", "192.88.99.1", // special
-		"224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", // multicast, reserved, broadcast
-		"::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::ffff:100.64.0.1", // IPv4 in IPv6
+		"192.168.0.1",
+		// Metadata, link-local, carrier-grade NAT.
+		"169.254.169.254", "169.254.0.1", "100.64.0.1", "100.100.100.200", "100.127.255.255",
+		// Special.
+		"192.0.0.192", "192.0.2.1", "198.18.0.1", "198.19.255.255", "198.51.100.7", "203.0.113.9", "192.88.99.1",
+		// Multicast, reserved, broadcast.
+		"224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
+		// IPv4 in IPv6.
+		"::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::ffff:100.64.0.1",
 		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "2002:a9fe:a9fe::1",
 		"fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1", "100::1", "2001::1", "2001:db8::1",
 		"3fff::1", "4000::1")
@@ -118,7 +123,9 @@ func TestWhatWentWrongHasACode(t *testing.T) {
 	secured := httptest.NewTLSServer(nethttp.NotFoundHandler())
 	secured.Config.ErrorLog = nil
 	defer secured.Close()
-	hangs := httptest.NewServer(nethttp.HandlerFunc(func(_ nethttp.ResponseWriter, r *nethttp.Request) { <-r.Context().Done() }))
+	hangs := httptest.NewServer(nethttp.HandlerFunc(func(_ nethttp.ResponseWriter, r *nethttp.Request) {
+		<-r.Context().Done()
+	}))
 	defer hangs.Close()
 	plain := httptest.NewServer(nethttp.NotFoundHandler())
 	defer plain.Close()

@@ -148,7 +148,8 @@ func TestDecidesOnce(t *testing.T) {
 }
 
 func TestFeaturesAreNamed(t *testing.T) {
-	got := classify(t, Config{}, sound{}.quiet(400*time.Millisecond).speak(600*time.Millisecond).quiet(3*time.Second)).Features.Map()
+	heard := sound{}.quiet(400 * time.Millisecond).speak(600 * time.Millisecond).quiet(3 * time.Second)
+	got := classify(t, Config{}, heard).Features.Map()
 	for _, name := range []string{"onset_ms", "speech_ms", "first_run_ms", "pause_ms", "longest_pause_ms", "words",
 		"tones", "tone_hz", "floor_dbfs", "peak_dbfs"} {
 		if _, ok := got[name]; !ok {

@@ -122,8 +122,12 @@ var impairments = []struct {
 }{
 	{name: "as it is", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{} }},
 	{name: "-40 dBFS", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{Level: -40} }},
-	{name: "-30 dBFS, A-law", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{Level: -30, Codec: "alaw"} }},
-	{name: "-3 dBFS, μ-law", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{Level: -3, Codec: "ulaw"} }},
+	{name: "-30 dBFS, A-law", of: func(*rand.Rand) corpus.Impairment {
+		return corpus.Impairment{Level: -30, Codec: "alaw"}
+	}},
+	{name: "-3 dBFS, μ-law", of: func(*rand.Rand) corpus.Impairment {
+		return corpus.Impairment{Level: -3, Codec: "ulaw"}
+	}},
 	{name: "like GSM", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{Level: -20, Codec: "gsm"} }},
 	{name: "2 % of frames lost", of: func(r *rand.Rand) corpus.Impairment {
 		return corpus.Impairment{Loss: 0.02, LossMode: "zero", Seed: r.Uint64()}
@@ -134,7 +138,9 @@ var impairments = []struct {
 	{name: "10 % of frames lost", of: func(r *rand.Rand) corpus.Impairment {
 		return corpus.Impairment{Loss: 0.10, LossMode: "zero", Seed: r.Uint64()}
 	}},
-	{name: "direct current", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{Level: -20, Offset: 0.04} }},
+	{name: "direct current", of: func(*rand.Rand) corpus.Impairment {
+		return corpus.Impairment{Level: -20, Offset: 0.04}
+	}},
 	{name: "clipped by 6 dB", of: func(*rand.Rand) corpus.Impairment { return corpus.Impairment{Clip: 6} }},
 	{name: "hiss, 15 dB below", of: func(r *rand.Rand) corpus.Impairment {
 		return corpus.Impairment{Level: -20, Noise: "hiss", SNR: 15, Seed: r.Uint64()}
@@ -145,7 +151,9 @@ var impairments = []struct {
 	{name: "babble, 15 dB below", babble: true, of: func(r *rand.Rand) corpus.Impairment {
 		return corpus.Impairment{Level: -20, Noise: "babble", SNR: 15, Seed: r.Uint64()}
 	}},
-	{name: "a room of 0.4 s", of: func(r *rand.Rand) corpus.Impairment { return corpus.Impairment{Reverb: 0.4, Seed: r.Uint64()} }},
+	{name: "a room of 0.4 s", of: func(r *rand.Rand) corpus.Impairment {
+		return corpus.Impairment{Reverb: 0.4, Seed: r.Uint64()}
+	}},
 	{name: "all at once", of: func(r *rand.Rand) corpus.Impairment {
 		m := corpus.Random(r)
 		m.Speed, m.Noise = 0, ""

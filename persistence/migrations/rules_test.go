@@ -28,11 +28,12 @@ var excepted = map[string]string{
 }
 
 var (
-	comment    = regexp.MustCompile(`(?m)--[^\n]*$`)
-	createsOf  = regexp.MustCompile(`(?i)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
-	alters     = regexp.MustCompile(`(?i)^ALTER TABLE (?:IF EXISTS )?(?:ONLY )?(\w+) (.*)`)
-	indexOn    = regexp.MustCompile(`(?i)^CREATE (?:UNIQUE )?INDEX (CONCURRENTLY )?.*\bON (?:ONLY )?(\w+)`)
-	changes    = regexp.MustCompile(`(?i)^(?:UPDATE|DELETE FROM|INSERT INTO|TRUNCATE(?: TABLE)?|LOCK TABLE|CLUSTER|VACUUM|REINDEX TABLE) (?:ONLY )?(\w+)`)
+	comment   = regexp.MustCompile(`(?m)--[^\n]*$`)
+	createsOf = regexp.MustCompile(`(?i)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
+	alters    = regexp.MustCompile(`(?i)^ALTER TABLE (?:IF EXISTS )?(?:ONLY )?(\w+) (.*)`)
+	indexOn   = regexp.MustCompile(`(?i)^CREATE (?:UNIQUE )?INDEX (CONCURRENTLY )?.*\bON (?:ONLY )?(\w+)`)
+	changes   = regexp.MustCompile(`(?i)^(?:UPDATE|DELETE FROM|INSERT INTO|TRUNCATE(?: TABLE)?|LOCK TABLE|CLUSTER|` +
+		`VACUUM|REINDEX TABLE) (?:ONLY )?(\w+)`)
 	reads      = regexp.MustCompile(`(?i)\bFROM (\w+)`)
 	triggerOn  = regexp.MustCompile(`(?i)^CREATE (?:OR REPLACE )?(?:CONSTRAINT )?TRIGGER .*\bON (\w+)`)
 	takesAway  = regexp.MustCompile(`(?i)^DROP (TABLE|INDEX|VIEW|SEQUENCE|TYPE|FUNCTION|SCHEMA|TRIGGER)\b`)

@@ -44,7 +44,8 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 		a.State, a.InviteAt, a.RingingAt, a.AnsweredAt, a.SIPCode, a.SIPReason = attempt.Answered, &t, &t, &t, 200, "OK"
 		a.Legs = []attempt.Leg{{ID: a.ID.Leg(1), Trunk: "t1", SentAt: &t, SIPCode: 200, SIPReason: "OK", Seq: 4,
 			Dialog: &engine.DialogState{
-				ToTag: "9fxced76sl", RemoteTarget: "sip:+4915112345678@192.0.2.10:5060", CSeq: 1, RemoteAddr: "192.0.2.10:5060", Transport: "udp", LocalAddr: "192.0.2.1:5060"}}}
+				ToTag: "9fxced76sl", RemoteTarget: "sip:+4915112345678@192.0.2.10:5060", CSeq: 1, RemoteAddr: "192.0.2.10:5060",
+				Transport: "udp", LocalAddr: "192.0.2.1:5060"}}}
 		ev.Type = journal.AttemptAnswered
 	case 2:
 		a.State, a.ServedAt, a.BotConnectedAt, a.Session, a.Verdict, a.MediaSeq =

@@ -377,7 +377,8 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	}
 	for _, c := range contacts {
 		m := contact.Machine{C: c}
-		must(t, m.Apply(contact.Event{Kind: contact.RunReset, At: w.now, Run: 2, Unreached: unreached, Policy: contact.Policy{MaxAttempts: 3}}))
+		must(t, m.Apply(contact.Event{Kind: contact.RunReset, At: w.now, Run: 2, Unreached: unreached,
+			Policy: contact.Policy{MaxAttempts: 3}}))
 		sameFields(t, w.stored(c.ID), m.C)
 	}
 	pending := 6

@@ -336,7 +336,8 @@ func addBatch(t *testing.T, w *world) {
 	add := w.insert(6)
 	add.Campaign, add.Epoch = c.ID, c.Epoch
 	add.Event.Campaign = c.ID
-	w.commit(journal.Write{Exclusions: []journal.Exclusion{{Campaign: c.ID, Number: add.Contacts[1].Number, CreatedAt: w.now}}})
+	w.commit(journal.Write{Exclusions: []journal.Exclusion{{Campaign: c.ID, Number: add.Contacts[1].Number,
+		CreatedAt: w.now}}})
 	add.Contacts[2].Number = add.Contacts[1].Number // covered too
 	add.Contacts[3].Number = old.Number
 	add.Contacts[4].Number = out.Number

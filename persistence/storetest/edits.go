@@ -28,7 +28,9 @@ func retune(t *testing.T, w *world) {
 		"wish": func(c *contact.Contact) {
 			c.State, c.Used, c.Callback, c.CallbackAt = contact.Waiting, 2, contact.CallbackRequested, &later
 		},
-		"result owed": func(c *contact.Contact) { c.State, c.Used, c.DueAt, c.ResultDueAt = contact.Connected, 3, nil, &later },
+		"result owed": func(c *contact.Contact) {
+			c.State, c.Used, c.DueAt, c.ResultDueAt = contact.Connected, 3, nil, &later
+		},
 		"short, result owed": func(c *contact.Contact) {
 			c.State, c.Used, c.ResultDueAt, c.DueClass = contact.Connected, 2, &later, contact.DueRetry
 		},

@@ -71,7 +71,8 @@ func RunFaults(t *testing.T, open func(t testing.TB, cfg persistence.Config) *pe
 		func(t *testing.T) {
 			t.Parallel()
 			for _, off := range []time.Duration{-time.Hour, time.Hour} {
-				w := newWorld(t, open(t, persistence.Config{Now: func() time.Time { return time.Now().Add(off) }, Writers: 1, Readers: 2}))
+				w := newWorld(t, open(t, persistence.Config{Now: func() time.Time { return time.Now().Add(off) }, Writers: 1,
+					Readers: 2}))
 				w.now = w.now.Add(off)
 				held, over := w.contact(), w.contact()
 				for c, left := range map[*contact.Contact]time.Duration{&held: 10 * time.Minute, &over: -time.Second} {
@@ -221,7 +222,8 @@ func RunImportFaults(t *testing.T, open func(t testing.TB, cfg persistence.Confi
 		f.Up()
 		w.until("the orphan is closed",
 			`SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
-			AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
+			AND (l.classid::bigint << 32 | l.objid::bigint) =
+				hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
 		must(t, w.store.BeginImport(t.Context(), other))
 		must(t, w.store.CloseImport(t.Context(), other.ID))
 	})

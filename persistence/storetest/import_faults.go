@@ -121,7 +121,8 @@ func importRefused(t *testing.T, w *world) {
 func importLost(t *testing.T, w *world) {
 	imp := w.begin()
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(5), nil, 5, 0))
-	if n := w.count("WITH gone AS (DELETE FROM import_rows WHERE line = 4 RETURNING 1) SELECT count(*) FROM gone"); n != 1 {
+	if n := w.count(`WITH gone AS (DELETE FROM import_rows WHERE line = 4 RETURNING 1)
+		SELECT count(*) FROM gone`); n != 1 {
 		t.Fatal("nothing to lose")
 	}
 	_, err := w.store.ActivateImport(t.Context(), w.activation(imp, 5), w.open)
@@ -180,14 +181,17 @@ func importOrphaned(t *testing.T, w *world) {
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(1)[:0], nil, 5, 0))
 	// The process dies: its connection is lost.
 	if n := w.count(`SELECT count(pg_terminate_backend(l.pid)) FROM pg_locks l, imports i WHERE l.locktype = 'advisory'
-		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0)`); n != 1 {
+		AND (l.classid::bigint << 32 | l.objid::bigint) =
+			hashtextextended(current_schema() || '.import.' || i.id::text, 0)`); n != 1 {
 		t.Fatalf("%d connections hold the import", n)
 	}
 	if err := w.store.StageImport(t.Context(), imp.ID, stagedRows(1), nil, 6, 0); err == nil {
 		t.Error("staged without a connection")
 	}
-	w.until("the lock is free", `SELECT count(*) FROM imports i WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
-		AND (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
+	w.until("the lock is free", `SELECT count(*) FROM imports i
+		WHERE NOT EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory'
+			AND (l.classid::bigint << 32 | l.objid::bigint) =
+				hashtextextended(current_schema() || '.import.' || i.id::text, 0))`, 1)
 	failed, err := w.pg.CloseOrphanedImports(t.Context(), w.now)
 	must(t, err)
 	got, err := w.store.Import(t.Context(), imp.ID)

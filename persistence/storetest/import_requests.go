@@ -28,7 +28,8 @@ func importChecked(t *testing.T, w *world) {
 			CreatedAt: w.now.Add(time.Second)},
 			{Campaign: w.c.ID, Number: rows[8].Number, CreatedAt: w.now.Add(time.Second)}}
 	}))
-	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: rows[10].Number, Reason: "manual", CreatedAt: w.now}}})
+	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: rows[10].Number, Reason: "manual",
+		CreatedAt: w.now}}})
 	check := func(imp campaign.Import, sticky bool) (campaign.Import, map[int]string) {
 		t.Helper()
 		rejected := []campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number"}}

@@ -22,8 +22,9 @@ func suppressedContacts(t *testing.T, w *world) {
 		}))
 	}
 	slices.SortFunc(list, func(a, b contact.Contact) int { return cmp.Compare(a.ID, b.ID) })
-	called, final, past := w.contact(), w.contact(func(c *contact.Contact) { c.State, c.Reason, c.DueAt = contact.Failed, "busy", nil }),
-		w.contact(func(c *contact.Contact) { c.Run = 2 })
+	called := w.contact()
+	final := w.contact(func(c *contact.Contact) { c.State, c.Reason, c.DueAt = contact.Failed, "busy", nil })
+	past := w.contact(func(c *contact.Contact) { c.Run = 2 })
 	x, _ := w.intent(&called)
 	w.commit(x, w.write(func(x *journal.Write) { x.Contacts = append([]contact.Contact{first, final, past}, list...) }))
 	var listed []journal.Suppression
@@ -35,7 +36,8 @@ func suppressedContacts(t *testing.T, w *world) {
 		t.Helper()
 		got, err := w.store.SuppressedContacts(t.Context(), w.c.ID, w.c.Run, numbers, after, limit)
 		must(t, err)
-		if len(got) != len(want) || !slices.EqualFunc(got, want, func(a, b contact.Contact) bool { return a.ID == b.ID && a.Variables["plan"] == b.Variables["plan"] }) {
+		same := func(a, b contact.Contact) bool { return a.ID == b.ID && a.Variables["plan"] == b.Variables["plan"] }
+		if len(got) != len(want) || !slices.EqualFunc(got, want, same) {
 			t.Errorf("%d contacts of %v behind %q, want %d", len(got), numbers, after, len(want))
 		}
 	}

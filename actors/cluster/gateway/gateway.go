@@ -148,10 +148,10 @@ func (g *Gateway) Gone(incarnation engine.Incarnation) {
 	g.cfg.Links.Gone(incarnation)
 }
 
-// Lost gives, each once, the calls of this node's runs that nobody has any more: their
-// node has been without its lease for engine.LimboFor and not heard for so long that its process has ended them, also if it
-// has joined again (hosted.lookAfter), its process is over, or it says that it has not got them. They have no route from
-// then on.
+// Lost gives, each once, the calls of this node's runs that nobody has any more: their node has been
+// without its lease for engine.LimboFor and not heard for so long that its process has ended them,
+// also if it has joined again (hosted.lookAfter), its process is over, or it says that it has not
+// got them. They have no route from then on.
 func (g *Gateway) Lost() (lost []engine.AttemptID) {
 	silent := g.cfg.OrphanAfter + keptFor
 	for _, r := range g.routes.where(func(r *route) bool {

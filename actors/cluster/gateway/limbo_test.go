@@ -175,8 +175,8 @@ func TestACallOnANodeThatHasJoinedAgainOutlastsACut(t *testing.T) {
 	})
 }
 
-// In a cut of one direction the node with the call hears its owner, who does not hear it, and will take the call for lost:
-// it is ended there before.
+// In a cut of one direction the node with the call hears its owner, who does not hear it, and will
+// take the call for lost: it is ended there before.
 func TestALostCallIsEndedThoughItsOwnerIsHeard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newNetwork(1)

@@ -302,7 +302,10 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 			enginetest.Filled[attempt.Attempt]()},
 		"lift": {func(ctx context.Context, r *Router) (any, error) { return r.Lift(ctx, lift) }, lift,
 			enginetest.Filled[campaign.LiftReply]()},
-		"exclusions_imported": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ExclusionsImported(ctx, noted) },
+		"exclusions_imported": {func(ctx context.Context, r *Router) (any, error) {
+			return nil,
+				r.ExclusionsImported(ctx, noted)
+		},
 			noted, nil},
 		"submit_result": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SubmitResult(ctx, result) },
 			result, nil},

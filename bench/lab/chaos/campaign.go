@@ -99,7 +99,8 @@ func (l *Lab) Run(ctx context.Context, cfg Campaign) (*Report, error) {
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	go r.crm.work(work)
-	p := &plan{rng: rand.New(rand.NewPCG(cfg.Seed, 0)), wired: l.wire != nil, pause: cfg.Pause} //nolint:gosec // a plan that can be drawn again
+	p := &plan{wired: l.wire != nil, pause: cfg.Pause}
+	p.rng = rand.New(rand.NewPCG(cfg.Seed, 0)) //nolint:gosec // a plan that can be drawn again
 	for i := 0; i < cfg.Blows || time.Since(r.began) < cfg.For; i++ {
 		b := p.next()
 		if err := r.deal(ctx, i, b); err != nil {
@@ -138,8 +139,9 @@ func (r *run) seed(ctx context.Context) error {
 		"name": fmt.Sprintf("Chaos %d", r.cfg.Seed), "bot_id": botID, "concurrency": 12, "number_pool": ownNumbers,
 		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "amd": "parallel",
 		"max_attempts": maxAttempts, "retry_delay_s": 3, "ring_timeout_s": 15, "call_limit_s": 10, "result_timeout_s": 60,
-		"retry_on_system": []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion, engine.OutcomeThrottled,
-			engine.OutcomeTrunkError, engine.OutcomeCallerHungUp, engine.OutcomeLost, engine.OutcomeSystemError},
+		"retry_on_system": []engine.Outcome{engine.OutcomeNoAnswer, engine.OutcomeBusy, engine.OutcomeCongestion,
+			engine.OutcomeThrottled, engine.OutcomeTrunkError, engine.OutcomeCallerHungUp, engine.OutcomeLost,
+			engine.OutcomeSystemError},
 	}
 	if r.cfg.Lasting {
 		settings["call_limit_s"], settings["ring_timeout_s"], settings["concurrency"] = int(lastingLimit/time.Second), 28, 7
@@ -151,7 +153,8 @@ func (r *run) seed(ctx context.Context) error {
 		return err
 	}
 	r.id, r.rep.ID = created.ID, created.ID
-	r.crm = newCRM(r.api, r.id, r.cfg.Seed, rand.New(rand.NewPCG(r.cfg.Seed, 1))) //nolint:gosec // a plan that can be drawn again
+	random := rand.New(rand.NewPCG(r.cfg.Seed, 1)) //nolint:gosec // a plan that can be drawn again
+	r.crm = newCRM(r.api, r.id, r.cfg.Seed, random)
 	if r.cfg.Lasting {
 		r.crm.pause, r.crm.backlog = 4*time.Second, 8
 	}

@@ -85,7 +85,8 @@ func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error)
 	if c.bot, err = bot.Start(bots); err != nil {
 		return nil, err
 	}
-	c.site, err = site.Open(ctx, site.Config{Binary: cfg.Binary, Dir: cfg.Dir, Nodes: clusterNodes, Args: []string{"--drain-timeout", cfg.Drain.String()}})
+	c.site, err = site.Open(ctx, site.Config{Binary: cfg.Binary, Dir: cfg.Dir, Nodes: clusterNodes,
+		Args: []string{"--drain-timeout", cfg.Drain.String()}})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,8 @@ func OpenCluster(ctx context.Context, cfg ClusterConfig) (_ *Cluster, err error)
 		return nil, err
 	}
 	for i, n := range ownNumbers {
-		if err := c.api.Must(ctx, http.MethodPut, "/api/v1/numbers/"+n, map[string]any{"concurrent_cap": c.room.numbers[i]}, nil); err != nil {
+		if err := c.api.Must(ctx, http.MethodPut, "/api/v1/numbers/"+n, map[string]any{"concurrent_cap": c.room.numbers[i]},
+			nil); err != nil {
 			return nil, err
 		}
 	}
@@ -162,7 +164,8 @@ func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, erro
 	defer stop()
 	// The first two have the same people on their lists.
 	for i, seed := range []uint64{cfg.Seed, cfg.Seed, cfg.Seed + 1} {
-		r := &run{Lab: c.Lab, cfg: Campaign{Seed: seed, Stop: cfg.For == 0 || c.lasting, Lasting: c.lasting}, rep: &Report{ByLabel: map[string]int{}, Acked: map[request]int{}}}
+		r := &run{Lab: c.Lab, cfg: Campaign{Seed: seed, Stop: cfg.For == 0 || c.lasting, Lasting: c.lasting},
+			rep: &Report{ByLabel: map[string]int{}, Acked: map[request]int{}}}
 		if err := r.seed(ctx); err != nil {
 			return k.rep, fmt.Errorf("campaign %d: %w", i+1, err)
 		}
@@ -179,8 +182,8 @@ func (c *Cluster) Run(ctx context.Context, cfg ClusterRun) (*ClusterReport, erro
 		watcher.Go(func() { k.watch(work) })
 		caller.Go(func() { k.callAgain(calling) })
 	}
-	p := &clusterPlan{rng: rand.New(rand.NewPCG(cfg.Seed, 2)), nodes: len(c.site.Nodes), short: cfg.For == 0, //nolint:gosec // a plan that can be drawn again
-		lasting: c.lasting}
+	p := &clusterPlan{nodes: len(c.site.Nodes), short: cfg.For == 0, lasting: c.lasting}
+	p.rng = rand.New(rand.NewPCG(cfg.Seed, 2)) //nolint:gosec // a plan that can be drawn again
 	for i := 0; i < len(shortDeck) || time.Since(k.began) < cfg.For; i++ {
 		b := p.next()
 		if err := k.deal(ctx, i, b); err != nil {

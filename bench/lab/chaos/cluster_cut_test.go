@@ -17,7 +17,8 @@ import (
 	"dialler/engine"
 )
 
-// talks is a cluster of whose campaign so many people ring or talk, for longer than any cut, with bots that never hang up.
+// talks is a cluster of whose campaign so many people ring or talk, for longer than any cut, with
+// bots that never hang up.
 type talks struct {
 	*Cluster
 	ctx   context.Context
@@ -42,9 +43,10 @@ func openTalks(t *testing.T, people, ringing, talking int, ring draw.Span, talk 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	c, err := OpenCluster(ctx, ClusterConfig{Binary: build(t), Dir: folder(t), Drain: time.Second, Log: t.Logf,
-		Callees: &carrier.Config{Listen: "127.0.0.1:0", Seed: 1, Media: true, Profile: []carrier.Behaviour{{Kind: carrier.Human,
-			Ring: ring, Talk: draw.Exactly(talk)}}},
-		Voices: &bot.Config{Listen: "127.0.0.1:0", Seed: 1, Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Exactly(2 * talk)}}}})
+		Callees: &carrier.Config{Listen: "127.0.0.1:0", Seed: 1, Media: true,
+			Profile: []carrier.Behaviour{{Kind: carrier.Human, Ring: ring, Talk: draw.Exactly(talk)}}},
+		Voices: &bot.Config{Listen: "127.0.0.1:0", Seed: 1,
+			Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Exactly(2 * talk)}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +56,17 @@ func openTalks(t *testing.T, people, ringing, talking int, ring draw.Span, talk 
 		}
 	})
 	k := &talks{Cluster: c, ctx: ctx}
-	k.must(t, c.api.Must(ctx, http.MethodPut, "/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": people, "endpoints": []string{c.bot.URL()}}, nil))
+	k.must(t, c.api.Must(ctx, http.MethodPut, "/api/v1/bots/"+botID,
+		map[string]any{"name": "Chaos", "seats": people, "endpoints": []string{c.bot.URL()}}, nil))
 	k.must(t, c.trunk(ctx, people, people))
 	var created struct {
 		ID engine.CampaignID `json:"campaign_id"`
 	}
-	k.must(t, c.api.Must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{"name": "Cut", "bot_id": botID, "concurrency": people, "number_pool": ownNumbers[2:],
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "pacing_mode": "progressive",
-		"max_attempts": 3, "retry_delay_s": 3, "ring_timeout_s": 15, "call_limit_s": int(talk/time.Second) + 30, "retry_on_system": []engine.Outcome{engine.OutcomeLost}}, &created))
+	k.must(t, c.api.Must(ctx, http.MethodPost, "/api/v1/campaigns",
+		map[string]any{"name": "Cut", "bot_id": botID, "concurrency": people, "number_pool": ownNumbers[2:],
+			"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "pacing_mode": "progressive",
+			"max_attempts": 3, "retry_delay_s": 3, "ring_timeout_s": 15, "call_limit_s": int(talk/time.Second) + 30,
+			"retry_on_system": []engine.Outcome{engine.OutcomeLost}}, &created))
 	var rows []any
 	for i := range people {
 		rows = append(rows, map[string]any{"mobile": fmt.Sprintf("+49151121%02d000", i)})
@@ -154,7 +159,8 @@ func TestNoConversationEndsByACutOf13Seconds(t *testing.T) {
 			}
 			for i := range talking {
 				if c, _ := k.carrier.Ledger().Call(talking[i].CallID); !on[c.CallID] {
-					t.Errorf("call %s (%s): ended %v after the cut by %q: %s", c.CallID, c.State, c.EndedAt.Sub(at), c.ByeBy, c.ByeReason)
+					t.Errorf("call %s (%s): ended %v after the cut by %q: %s",
+						c.CallID, c.State, c.EndedAt.Sub(at), c.ByeBy, c.ByeReason)
 				}
 			}
 			for _, o := range k.carrier.Ledger().Overlaps() {
@@ -165,8 +171,8 @@ func TestNoConversationEndsByACutOf13Seconds(t *testing.T) {
 	}
 }
 
-// A node that stays cut off for a minute ends its conversations itself, at its fence and 30 s, none later. From 40 s after
-// the cut on every call at the carrier is one of a live attempt.
+// A node that stays cut off for a minute ends its conversations itself, at its fence and 30 s, none
+// later. From 40 s after the cut on every call at the carrier is one of a live attempt.
 func TestANodeThatStaysCutOffEndsItsConversationsAtItsFence(t *testing.T) {
 	const people = 20
 	k := openTalks(t, people, 0, people/2, draw.Between(50*time.Millisecond, time.Second), 4*time.Minute)
@@ -217,7 +223,8 @@ func TestANodeThatStaysCutOffEndsItsConversationsAtItsFence(t *testing.T) {
 			continue
 		}
 		ended++
-		if apart := c.EndedAt.Sub(until) - engine.LimboFor; c.ByeBy != carrier.Caller || apart < -time.Second || apart > time.Second {
+		if apart := c.EndedAt.Sub(until) - engine.LimboFor; c.ByeBy != carrier.Caller || apart < -time.Second ||
+			apart > time.Second {
 			t.Errorf("call %s ended %v from the fence and 30 s, by %q", c.CallID, apart, c.ByeBy)
 		}
 	}

@@ -55,7 +55,9 @@ func (k *cluster) strike(ctx context.Context, b *clusterDisturbance) error {
 	case stopNode:
 		err, undo = n.Pause(), n.Resume
 	case drainNode:
-		err, undo = n.Terminate(), func() error { return errors.Join(k.gone(n), site.Until(ctx, time.Now().Add(b.down)), n.Start()) }
+		err, undo = n.Terminate(), func() error {
+			return errors.Join(k.gone(n), site.Until(ctx, time.Now().Add(b.down)), n.Start())
+		}
 	case upgradeNodes:
 		return k.upgrade(ctx, b)
 	case partNodes:

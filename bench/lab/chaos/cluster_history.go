@@ -18,17 +18,21 @@ type history struct{ db *pgxpool.Pool }
 
 const historySchema = `
 CREATE SCHEMA witness;
-CREATE TABLE witness.epochs (at timestamptz NOT NULL, campaign text NOT NULL, epoch bigint NOT NULL, node text NOT NULL);
-CREATE TABLE witness.intents (at timestamptz NOT NULL, attempt uuid NOT NULL, campaign text NOT NULL, epoch bigint NOT NULL, node text NOT NULL);
+CREATE TABLE witness.epochs (
+	at timestamptz NOT NULL, campaign text NOT NULL, epoch bigint NOT NULL, node text NOT NULL);
+CREATE TABLE witness.intents (
+	at timestamptz NOT NULL, attempt uuid NOT NULL, campaign text NOT NULL, epoch bigint NOT NULL, node text NOT NULL);
 CREATE FUNCTION witness.epoch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	INSERT INTO witness.epochs VALUES (clock_timestamp(), NEW.id, NEW.epoch, current_setting('application_name'));
 	RETURN NULL;
 END $$;
 CREATE FUNCTION witness.intent() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	INSERT INTO witness.intents VALUES (clock_timestamp(), NEW.id, NEW.campaign_id, NEW.epoch, current_setting('application_name'));
+	INSERT INTO witness.intents
+		VALUES (clock_timestamp(), NEW.id, NEW.campaign_id, NEW.epoch, current_setting('application_name'));
 	RETURN NULL;
 END $$;
-CREATE TRIGGER witness_epoch AFTER UPDATE ON campaigns FOR EACH ROW WHEN (NEW.epoch <> OLD.epoch) EXECUTE FUNCTION witness.epoch();
+CREATE TRIGGER witness_epoch AFTER UPDATE ON campaigns FOR EACH ROW
+	WHEN (NEW.epoch <> OLD.epoch) EXECUTE FUNCTION witness.epoch();
 CREATE TRIGGER witness_intent AFTER INSERT ON attempts FOR EACH ROW EXECUTE FUNCTION witness.intent();
 `
 
@@ -64,7 +68,8 @@ func scanAcquired(row pgx.CollectableRow) (e acquired, err error) {
 
 // acquiredAfter is the first time after a moment.
 func (h *history) acquiredAfter(ctx context.Context, id engine.CampaignID, after time.Time) (acquired, bool, error) {
-	rows, err := h.db.Query(ctx, "SELECT at, campaign, epoch, node FROM witness.epochs WHERE campaign = $1 AND at > $2 ORDER BY at LIMIT 1", string(id), after)
+	rows, err := h.db.Query(ctx, `SELECT at, campaign, epoch, node FROM witness.epochs
+		WHERE campaign = $1 AND at > $2 ORDER BY at LIMIT 1`, string(id), after)
 	if err != nil {
 		return acquired{}, false, err
 	}
@@ -127,7 +132,8 @@ func (h *history) afterEnd(ctx context.Context) ([]string, error) {
 	rows, err := h.db.Query(ctx, `WITH ends AS (SELECT attempt_id, min(seq) AS seq, min(at) AS at FROM events
 			WHERE type = 'attempt.ended' GROUP BY attempt_id)
 		SELECT e.attempt_id || ' came ' || e.type || ', ' || (e.at - ends.at) FROM events e JOIN ends USING (attempt_id)
-		WHERE (e.seq > ends.seq OR ends.seq = 0 AND e.at > ends.at) AND e.type NOT IN ('leg.closed', 'result.stored', 'contact.changed') ORDER BY 1`)
+		WHERE (e.seq > ends.seq OR ends.seq = 0 AND e.at > ends.at)
+			AND e.type NOT IN ('leg.closed', 'result.stored', 'contact.changed') ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}

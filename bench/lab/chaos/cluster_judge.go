@@ -172,8 +172,8 @@ func (k *cluster) idle(ctx context.Context) error {
 	defer cancel()
 	held := []string{"dialler_live_calls", "dialler_seats_held"}
 	if !k.whole.brief { // else those of lost calls are still in use
-		held = append(held, "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live", "dialler_bot_sockets",
-			"dialler_media_paths", "dialler_cluster_calls_hosted", "dialler_cluster_calls_away")
+		held = append(held, "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live",
+			"dialler_bot_sockets", "dialler_media_paths", "dialler_cluster_calls_hosted", "dialler_cluster_calls_away")
 	}
 	wrong := []string{"dialler_illegal_events_total", "dialler_actor_restarts_total"}
 	for _, n := range k.site.Nodes {
@@ -184,7 +184,8 @@ func (k *cluster) idle(ctx context.Context) error {
 			if figures, err = api.Figures(limit); err != nil {
 				return false, err
 			}
-			return !slices.ContainsFunc(held, func(name string) bool { return figures[name] != 0 }) && len(k.carrier.Ledger().Live()) == 0, nil
+			return !slices.ContainsFunc(held, func(name string) bool { return figures[name] != 0 }) &&
+				len(k.carrier.Ledger().Live()) == 0, nil
 		})
 		api.Close()
 		if err != nil && (!errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil) {
@@ -236,7 +237,8 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 		a := &attempts[i]
 		byID[string(a.ID)] = a
 		if by := acquirer[term{a.Campaign, a.Epoch}]; a.Campaign != "" && by != writers[a.ID] {
-			k.rep.fail("attempt %s of epoch %d was stored by %s, and %s had acquired the epoch", a.ID, a.Epoch, writers[a.ID], by)
+			k.rep.fail("attempt %s of epoch %d was stored by %s, and %s had acquired the epoch",
+				a.ID, a.Epoch, writers[a.ID], by)
 		}
 	}
 	for i := range calls {
@@ -253,7 +255,8 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 		case !ok:
 			k.rep.fail("call %s was placed by incarnation %d, which there never was", calls[i].CallID, a.Node)
 		case at.Sub(l.expires) > clockGrain:
-			k.rep.fail("the INVITE of call %s left %v after the lease of node %s was over", calls[i].CallID, at.Sub(l.expires), l.name)
+			k.rep.fail("the INVITE of call %s left %v after the lease of node %s was over",
+				calls[i].CallID, at.Sub(l.expires), l.name)
 		case l.left != nil && at.Sub(*l.left) > clockGrain:
 			k.rep.fail("the INVITE of call %s left %v after node %s had left", calls[i].CallID, at.Sub(*l.left), l.name)
 		}
@@ -265,7 +268,8 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 // audit has the program itself compare events, tables and the chain.
 func (k *cluster) audit(ctx context.Context) error {
 	n := k.site.Nodes[0]
-	out, err := exec.CommandContext(ctx, n.Binary, "db", "audit", "--database-url", k.site.DatabaseURL(), "--data-dir", filepath.Join(n.Dir, "data")).CombinedOutput() //nolint:gosec // our own binary
+	args := []string{"db", "audit", "--database-url", k.site.DatabaseURL(), "--data-dir", filepath.Join(n.Dir, "data")}
+	out, err := exec.CommandContext(ctx, n.Binary, args...).CombinedOutput() //nolint:gosec // our own binary
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		k.rep.fail("dialler db audit: %s", out)

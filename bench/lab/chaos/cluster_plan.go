@@ -29,9 +29,9 @@ const (
 var (
 	longDeck = []kind{killNode, killNode, killNode, stopNode, drainNode, upgradeNodes, partNodes, partNodes, partNode,
 		partDatabase, partDatabase, partDatabase, partEtcd, stopEtcd}
-	lastingDeck = []kind{killNode, killNode, killNode, stopNode, stopNode, stopNode, stopNode, isolateNode, isolateNode, isolateNode,
-		isolateNode, isolateNode, partDatabase, partDatabase, partDatabase, partDatabase, partNodes, partNodes, partNode, partNode,
-		partEtcd, stopEtcd, killServer, drainNode}
+	lastingDeck = []kind{killNode, killNode, killNode, stopNode, stopNode, stopNode, stopNode, isolateNode, isolateNode,
+		isolateNode, isolateNode, isolateNode, partDatabase, partDatabase, partDatabase, partDatabase, partNodes, partNodes,
+		partNode, partNode, partEtcd, stopEtcd, killServer, drainNode}
 	shortDeck = []kind{killNode, drainNode, partNodes, partDatabase}
 )
 

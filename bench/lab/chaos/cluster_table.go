@@ -32,8 +32,8 @@ type ClusterReport struct {
 }
 
 func newClusterReport(seed uint64, r room) *ClusterReport {
-	return &ClusterReport{Report: Report{Seed: seed, ByLabel: map[string]int{}, Acked: map[request]int{}}, ByNode: map[string]int{},
-		Moments: map[during]int{}, Again: map[string]int{}, room: r}
+	return &ClusterReport{Report: Report{Seed: seed, ByLabel: map[string]int{}, Acked: map[request]int{}},
+		ByNode: map[string]int{}, Moments: map[during]int{}, Again: map[string]int{}, room: r}
 }
 
 // take adds what was judged of one campaign.
@@ -55,7 +55,8 @@ func longest(all []time.Duration) string {
 		return "none"
 	}
 	all = slices.Sorted(slices.Values(all))
-	return fmt.Sprintf("%.1f s, %d of them, half within %.1f s", all[len(all)-1].Seconds(), len(all), all[len(all)/2].Seconds())
+	return fmt.Sprintf("%.1f s, %d of them, half within %.1f s",
+		all[len(all)-1].Seconds(), len(all), all[len(all)/2].Seconds())
 }
 
 // Table gives the figures as Markdown.

@@ -29,7 +29,8 @@ func TestNodesOfAClusterAreBrokenAndNobodyIsCalledTwice(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), all+20*time.Minute)
 	defer cancel()
 	dir := folder(t)
-	c, err := OpenCluster(ctx, ClusterConfig{Binary: binary, Upgrade: upgrade, Dir: dir, Drain: drain, Lasting: lasting, Log: t.Logf})
+	c, err := OpenCluster(ctx, ClusterConfig{Binary: binary, Upgrade: upgrade, Dir: dir, Drain: drain, Lasting: lasting,
+		Log: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,12 @@ const (
 	orphanFor = 5 * time.Second
 	// unackedFor: the same of an answer that nobody acknowledged, which the carrier itself gives up.
 	unackedFor = deafLimit + orphanFor
-	// openFor: an attempt whose call is over. The node that knows it may be cut off from the database: then another one
-	// closes it, at the latest when the fence has acted: lease, limbo, margin, and the same again of the one that took over.
+	// openFor: an attempt whose call is over. The node that knows it may be cut off from the database:
+	// then another one closes it, at the latest when the fence has acted: lease, limbo, margin, and the
+	// same again of the one that took over.
 	openFor = 100 * time.Second
-	// aloneFor: a conversation whose callee has left, or a callee with whom nobody talks any more: when a node has died, until
-	// the fence would have acted.
+	// aloneFor: a conversation whose callee has left, or a callee with whom nobody talks any more: when
+	// a node has died, until the fence would have acted.
 	talksFor, aloneFor = 10 * time.Second, 50 * time.Second
 	// leakedFor: a leg in a process that the carrier does not have; its BYE may be without an answer for 32 s.
 	leakedFor = 60 * time.Second
@@ -116,7 +117,8 @@ func (w *watcher) calls(live carrier.Rows, open []attempt.Attempt) {
 			up = up || ok && c.Live()
 		}
 		if !up {
-			w.differs("a "+string(a.ID), openFor, "attempt %s of campaign %q is %s, and the carrier has no call of it", a.ID, a.Campaign, a.State)
+			w.differs("a "+string(a.ID), openFor, "attempt %s of campaign %q is %s, and the carrier has no call of it",
+				a.ID, a.Campaign, a.State)
 		}
 	}
 	for i := range live {
@@ -124,9 +126,11 @@ func (w *watcher) calls(live carrier.Rows, open []attempt.Attempt) {
 		switch {
 		case owned[c.CallID] || c.Unheard > 0:
 		case c.State == carrier.StateAnswered && c.AckAt.IsZero():
-			w.differs("u "+c.CallID, unackedFor, "call %s is answered, nobody acknowledges it, and its attempt is over", c.CallID)
+			w.differs("u "+c.CallID, unackedFor, "call %s is answered, nobody acknowledges it, and its attempt is over",
+				c.CallID)
 		default:
-			w.differs("o "+c.CallID, orphanFor, "call %s (from %s) is %s at the carrier, and its attempt is over", c.CallID, c.Peer, c.State)
+			w.differs("o "+c.CallID, orphanFor, "call %s (from %s) is %s at the carrier, and its attempt is over",
+				c.CallID, c.Peer, c.State)
 		}
 	}
 }

@@ -159,7 +159,8 @@ func (c *crm) ask(ctx context.Context, kind request) {
 		c.upload(ctx)
 		return
 	}
-	r, ok := c.insist(ctx, func() (site.Reply, error) { return c.api.Send(ctx, http.MethodPost, a.path, token, a.body) }, "POST "+a.path)
+	r, ok := c.insist(ctx, func() (site.Reply, error) { return c.api.Send(ctx, http.MethodPost, a.path, token, a.body) },
+		"POST "+a.path)
 	if !ok {
 		return
 	}
@@ -257,8 +258,10 @@ func (c *crm) upload(ctx context.Context) {
 	} else {
 		f.acked = true
 		var imp campaign.Import
-		if err := json.Unmarshal(r.Body, &imp); err != nil || imp.State != campaign.ImportActive || imp.Rows != len(f.numbers) {
-			c.faults = append(c.faults, fmt.Sprintf("import %s of %d rows was answered %d %s", f.name, len(f.numbers), r.Status, r.Body))
+		if err := json.Unmarshal(r.Body, &imp); err != nil || imp.State != campaign.ImportActive ||
+			imp.Rows != len(f.numbers) {
+			c.faults = append(c.faults, fmt.Sprintf("import %s of %d rows was answered %d %s",
+				f.name, len(f.numbers), r.Status, r.Body))
 		}
 	}
 	c.files = append(c.files, f)

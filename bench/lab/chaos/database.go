@@ -51,8 +51,9 @@ func (d *database) killBackend(ctx context.Context) error {
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
 	var pid int
-	err = c.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
-		AND pid <> pg_backend_pid() ORDER BY (state = 'active') DESC, random() LIMIT 1`).Scan(&pid)
+	err = c.QueryRow(ctx, `SELECT pid FROM pg_stat_activity
+		WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+		ORDER BY (state = 'active') DESC, random() LIMIT 1`).Scan(&pid)
 	if err != nil {
 		return fmt.Errorf("look for a backend: %w", err)
 	}
@@ -87,7 +88,8 @@ func witness(ctx context.Context, read func(context.Context) error) error {
 // openWitness connects to read what is stored.
 func openWitness(ctx context.Context, url string) (store *persistence.Store, err error) {
 	err = witness(ctx, func(ctx context.Context) error {
-		store, err = persistence.Open(ctx, url, persistence.Config{Log: zerolog.Nop(), SkipMigrations: true, Writers: 1, Readers: 2})
+		store, err = persistence.Open(ctx, url, persistence.Config{Log: zerolog.Nop(), SkipMigrations: true, Writers: 1,
+			Readers: 2})
 		return err
 	})
 	return store, err

@@ -236,7 +236,8 @@ func (r *run) noteDisturbance(what string) {
 	for _, c := range r.carrier.Ledger().Live() {
 		n[c.State]++
 	}
-	line := fmt.Sprintf("%s; %d trying, %d ringing, %d answered at the carrier", what, n[carrier.StateTrying], n[carrier.StateRinging], n[carrier.StateAnswered])
+	line := fmt.Sprintf("%s; %d trying, %d ringing, %d answered at the carrier",
+		what, n[carrier.StateTrying], n[carrier.StateRinging], n[carrier.StateAnswered])
 	r.rep.Blows = append(r.rep.Blows, line)
 	r.log("%s", line)
 }

@@ -30,9 +30,10 @@
 //
 //   - No Call-ID is dialled after its end.
 //   - Five seconds after a life has closed the attempts of those before, which it
-//     does as soon as it is up, everything that rings or talks at the carrier is a live leg of a live attempt that was begun in this life. (A
-//     200 that nobody acknowledged is repeated every four seconds, and tells the
-//     next life for the first time of the dialog that it has to end.)
+//     does as soon as it is up, everything that rings or talks at the carrier is a
+//     live leg of a live attempt that was begun in this life. (A 200 that nobody
+//     acknowledged is repeated every four seconds, and tells the next life for the
+//     first time of the dialog that it has to end.)
 //   - Every campaign completes, and its ledgers are equal: every Call-ID at the
 //     carrier is a leg in the database, and every other leg is lost or was
 //     never sent. No attempt is open, no leg without an end, no lease held; the

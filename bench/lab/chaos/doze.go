@@ -66,7 +66,8 @@ func (l *Lab) Doze(ctx context.Context, seed uint64, pause time.Duration) (failu
 	if dialled == 0 || dialled == dozeContacts {
 		fail("%d of %d contacts were dialled: the end of the window was not in the middle", dialled, dozeContacts)
 	}
-	l.log("paused %v before the end of the window for %v: %d dialled before, %d in all; %d failures", pause/3, pause, before, dialled, len(failures))
+	l.log("paused %v before the end of the window for %v: %d dialled before, %d in all; %d failures",
+		pause/3, pause, before, dialled, len(failures))
 	return append(failures, r.rep.Failures...), nil
 }
 
@@ -81,7 +82,8 @@ func (l *Lab) dozeCampaign(ctx context.Context, seed uint64, end time.Time) (id 
 	}
 	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
 		"name": fmt.Sprintf("Doze %d", seed), "bot_id": botID, "concurrency": 12, "number_pool": ownNumbers,
-		"window":       map[string]any{"zone": "UTC", "start": end.Add(-time.Hour).Format("15:04"), "end": end.Format("15:04")},
+		"window": map[string]any{"zone": "UTC", "start": end.Add(-time.Hour).Format("15:04"),
+			"end": end.Format("15:04")},
 		"max_attempts": 1, "ring_timeout_s": 15,
 	}, &created); err != nil {
 		return "", err

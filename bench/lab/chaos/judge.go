@@ -27,7 +27,9 @@ func (r *run) closed(ctx context.Context) error {
 	err := site.Poll(limit, 20*time.Millisecond, func() (done bool, err error) {
 		err = witness(limit, func(ctx context.Context) error {
 			open, err := r.store.OpenAttempts(ctx)
-			done = !slices.ContainsFunc(open, func(a attempt.Attempt) bool { return a.ReservedAt != nil && a.ReservedAt.Before(r.proc.Started) })
+			done = !slices.ContainsFunc(open, func(a attempt.Attempt) bool {
+				return a.ReservedAt != nil && a.ReservedAt.Before(r.proc.Started)
+			})
 			return err
 		})
 		return done, err
@@ -69,10 +71,12 @@ func (r *run) judgeLife(ctx context.Context) error {
 		}
 		switch _, ok := owned[c.CallID]; {
 		case !ok:
-			r.rep.fail("life %d: %v after it had closed them call %s is %s at the carrier (invited %v before its start) and no live leg of the dialler",
+			r.rep.fail("life %d: %v after it had closed them call %s is %s at the carrier "+
+				"(invited %v before its start) and no live leg of the dialler",
 				r.proc.Life, settleTime, c.CallID, c.State, r.proc.Started.Sub(c.InviteAt).Round(time.Millisecond))
 		case c.InviteAt.Before(r.proc.Started):
-			r.rep.fail("life %d: %v after it had closed them call %s of an earlier life is %s at the carrier", r.proc.Life, settleTime, c.CallID, c.State)
+			r.rep.fail("life %d: %v after it had closed them call %s of an earlier life is %s at the carrier",
+				r.proc.Life, settleTime, c.CallID, c.State)
 		}
 	}
 	return nil
@@ -185,7 +189,8 @@ const leaseLimit = 45 * time.Second
 func (r *run) leases(ctx context.Context) (map[string]float64, error) {
 	limit, cancel := context.WithTimeout(ctx, leaseLimit)
 	defer cancel()
-	held := []string{"dialler_live_calls", "dialler_seats_held", "dialler_trunk_channels_held", "dialler_number_slots_held", "dialler_sip_legs_live"}
+	held := []string{"dialler_live_calls", "dialler_seats_held", "dialler_trunk_channels_held",
+		"dialler_number_slots_held", "dialler_sip_legs_live"}
 	var figures map[string]float64
 	err := site.Poll(limit, 100*time.Millisecond, func() (bool, error) {
 		now, err := r.api.Figures(limit)
@@ -370,7 +375,8 @@ func (r *run) judgeBot(attempts []attempt.Attempt) {
 				r.rep.fail("the result of call %s was acknowledged and is not stored", s.CallID)
 			}
 		case bot.ReportRefused, bot.ReportGivenUp:
-			r.rep.fail("the result of call %s (%s) was not taken: %s, status %d %s", s.CallID, a.Outcome, s.Result.State, s.Result.Status, s.Result.Error)
+			r.rep.fail("the result of call %s (%s) was not taken: %s, status %d %s",
+				s.CallID, a.Outcome, s.Result.State, s.Result.Status, s.Result.Error)
 		case bot.ReportNone, bot.ReportPending:
 		}
 	}

@@ -83,7 +83,8 @@ func (r *run) judgeCRM(ctx context.Context, calls carrier.Rows) error {
 			return fmt.Errorf("repeat %s: %w", a.token, err)
 		}
 		if rep.Status != a.status || !rep.Replayed || !bytes.Equal(rep.Body, a.answer) {
-			r.rep.fail("%s %s was answered %d %s; its repeat gets %d %s", a.kind, a.token, a.status, a.answer, rep.Status, rep.Body)
+			r.rep.fail("%s %s was answered %d %s; its repeat gets %d %s",
+				a.kind, a.token, a.status, a.answer, rep.Status, rep.Body)
 		}
 	}
 	return nil
@@ -94,7 +95,8 @@ func (r *run) judgeTriggered(a *acked, row *contact.Contact, token string, calls
 		r.rep.fail("%s %s was acknowledged for contact %s, stored is %s", a.kind, a.token, id, row.ID)
 	}
 	if row.Variables["token"] != token {
-		r.rep.fail("%s %s was acknowledged last for contact %s, which has the metadata of %s", a.kind, token, row.ID, row.Variables["token"])
+		r.rep.fail("%s %s was acknowledged last for contact %s, which has the metadata of %s",
+			a.kind, token, row.ID, row.Variables["token"])
 	}
 	if row.State != contact.Excluded && row.State != contact.ManuallyStopped && len(calls.To(row.Number)) == 0 {
 		r.rep.fail("%s %s was acknowledged and its contact (%s) was never dialled", a.kind, a.token, row.State)

@@ -102,6 +102,7 @@ func TestWhatIsSharedIsCountedOverAllNodes(t *testing.T) {
 	f("", k.room.channels, other, time.Second)
 	f("chaos has 11 calls, its cap is 10", k.room.channels+1, other, time.Second)
 	f("2 calls, it may have 1", k.room.numbers[0]+1, ownNumbers[0], time.Second)
-	f("7 INVITEs left through chaos within 950ms, its cap is 6", k.room.cps+1, other, cpsWindow/time.Duration(k.room.cps)-1)
+	f("7 INVITEs left through chaos within 950ms, its cap is 6", k.room.cps+1, other,
+		cpsWindow/time.Duration(k.room.cps)-1)
 	f("", k.room.cps+1, other, cpsWindow/time.Duration(k.room.cps)+1)
 }

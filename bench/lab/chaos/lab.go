@@ -106,7 +106,8 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 			return nil, err
 		}
 		if !l.pg.Adopted() || !strings.HasPrefix(l.pg.Dir(), data) {
-			return nil, fmt.Errorf("the dialler's database is not in %s but in %s: its user cannot enter the folder", data, l.pg.Dir())
+			return nil, fmt.Errorf("the dialler's database is not in %s but in %s: its user cannot enter the folder",
+				data, l.pg.Dir())
 		}
 		url = l.pg.URL()
 	} else {
@@ -149,7 +150,8 @@ func callees() carrier.Config {
 
 func voices() bot.Config {
 	return bot.Config{Listen: "127.0.0.1:0", Seed: 1,
-		Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Between(time.Second, 3*time.Second), Think: draw.Between(50*time.Millisecond, 300*time.Millisecond),
+		Conversations: []bot.Conversation{{Weight: 1, Talk: draw.Between(time.Second, 3*time.Second),
+			Think:     draw.Between(50*time.Millisecond, 300*time.Millisecond),
 			Utterance: draw.Between(500*time.Millisecond, time.Second), Pause: draw.Between(300*time.Millisecond, time.Second)}},
 		Results: []bot.Result{{Weight: 2, Disposition: "interested"}, {Weight: 2, Disposition: "not_interested"},
 			{Weight: 1, Disposition: "no_decision", Delay: draw.Between(100*time.Millisecond, 2*time.Second)}},
@@ -171,7 +173,8 @@ func (l *Lab) furnish(ctx context.Context, printed <-chan string, seats int) err
 		return errors.New("the first life did not print the administrator's password")
 	}
 	put := func(path string, body map[string]any) error { return l.api.Must(ctx, http.MethodPut, path, body, nil) }
-	if err := put("/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": seats, "endpoints": []string{l.bot.URL()}}); err != nil {
+	if err := put("/api/v1/bots/"+botID, map[string]any{"name": "Chaos", "seats": seats,
+		"endpoints": []string{l.bot.URL()}}); err != nil {
 		return err
 	}
 	for _, n := range ownNumbers {
@@ -182,7 +185,8 @@ func (l *Lab) furnish(ctx context.Context, printed <-chan string, seats int) err
 	var key struct {
 		Key string `json:"key"`
 	}
-	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/api-keys", map[string]any{"name": "crm", "scopes": []string{"trigger", "exclude", "dialout"}}, &key); err != nil {
+	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/api-keys",
+		map[string]any{"name": "crm", "scopes": []string{"trigger", "exclude", "dialout"}}, &key); err != nil {
 		return err
 	}
 	l.api.Key = key.Key
@@ -199,7 +203,8 @@ func (l *Lab) trunk(ctx context.Context, cps, channels int) error {
 	if err != nil {
 		return err
 	}
-	return l.api.Must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": channels, "options_s": 5}, nil)
+	return l.api.Must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID,
+		map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": channels, "options_s": 5}, nil)
 }
 
 // Close ends the dialler in good order, its database with it, and the world.

@@ -36,8 +36,11 @@ type Race struct {
 
 // String is the race in one line.
 func (r *Race) String() string {
-	return fmt.Sprintf("%d exclusions in %.1f s: %d had been dialled, %d were ringing, %d in a call; %d INVITEs left while the exclusion was under way, the closest %v before its acknowledgement; %d failures",
-		r.Excluded, r.Took.Seconds(), r.Dialled, r.Ringing, r.InCall, r.Crossed, r.Closest.Round(10*time.Microsecond), len(r.Failures))
+	return fmt.Sprintf("%d exclusions in %.1f s: %d had been dialled, %d were ringing, %d in a call; "+
+		"%d INVITEs left while the exclusion was under way, the closest %v before its acknowledgement; "+
+		"%d failures",
+		r.Excluded, r.Took.Seconds(), r.Dialled, r.Ringing, r.InCall, r.Crossed, r.Closest.Round(10*time.Microsecond),
+		len(r.Failures))
 }
 
 func (r *Race) fail(format string, args ...any) {
@@ -63,7 +66,8 @@ const (
 func racers() carrier.Config {
 	return carrier.Config{Seed: 1, Profile: []carrier.Behaviour{
 		{Kind: carrier.NoAnswer, Weight: 8, Post: draw.Between(0, 50*time.Millisecond)},
-		{Kind: carrier.Human, Weight: 1, Ring: draw.Between(0, 200*time.Millisecond), Talk: draw.Between(100*time.Millisecond, 300*time.Millisecond)},
+		{Kind: carrier.Human, Weight: 1, Ring: draw.Between(0, 200*time.Millisecond),
+			Talk: draw.Between(100*time.Millisecond, 300*time.Millisecond)},
 		{Kind: carrier.Refuse, Code: 486, Weight: 1},
 	}}
 }
@@ -75,7 +79,8 @@ func racers() carrier.Config {
 // when the answer has been read.
 func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 	rep := &Race{Closest: time.Hour}
-	if err := errors.Join(l.carrier.Configure(racers()), l.bot.Configure(bot.Config{Conversations: []bot.Conversation{{Mute: true, Talk: draw.Exactly(5 * time.Second)}}})); err != nil {
+	talk := bot.Config{Conversations: []bot.Conversation{{Mute: true, Talk: draw.Exactly(5 * time.Second)}}}
+	if err := errors.Join(l.carrier.Configure(racers()), l.bot.Configure(talk)); err != nil {
 		return rep, err
 	}
 	defer func() { _ = errors.Join(l.carrier.Configure(callees()), l.bot.Configure(voices())) }() // as they were
@@ -143,7 +148,8 @@ func (l *Lab) Race(ctx context.Context, seed uint64, n int) (*Race, error) {
 const raceKind = 6
 
 func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.CampaignID, err error) {
-	if err := l.api.Must(ctx, http.MethodPut, "/api/v1/bots/"+raceBot, map[string]any{"name": "Race", "seats": raceSeat, "endpoints": []string{l.bot.URL()}}, nil); err != nil {
+	if err := l.api.Must(ctx, http.MethodPut, "/api/v1/bots/"+raceBot,
+		map[string]any{"name": "Race", "seats": raceSeat, "endpoints": []string{l.bot.URL()}}, nil); err != nil {
 		return "", err
 	}
 	if err := l.trunk(ctx, raceCPS, 10*raceCPS); err != nil {
@@ -153,8 +159,9 @@ func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.C
 		ID engine.CampaignID `json:"campaign_id"`
 	}
 	if err := l.api.Must(ctx, http.MethodPost, "/api/v1/campaigns", map[string]any{
-		"name": fmt.Sprintf("Race %d", seed), "bot_id": raceBot, "concurrency": raceSeat, "number_pool": ownNumbers, "abandon_cap_pct": 0,
-		"window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "max_attempts": 1, "ring_timeout_s": 30,
+		"name": fmt.Sprintf("Race %d", seed), "bot_id": raceBot, "concurrency": raceSeat, "number_pool": ownNumbers,
+		"abandon_cap_pct": 0, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"}, "max_attempts": 1,
+		"ring_timeout_s": 30,
 	}, &created); err != nil {
 		return "", err
 	}
@@ -170,8 +177,10 @@ func (l *Lab) raceCampaign(ctx context.Context, seed uint64, n int) (id engine.C
 	return created.ID, err
 }
 
-func (l *Lab) exclude(ctx context.Context, id engine.CampaignID, number, token string) (x campaign.ExcludeReply, status int, body []byte, err error) {
-	r, err := l.api.Send(ctx, http.MethodPost, "/api/v1/contacts/exclude", token, map[string]any{"campaign_id": id, "mobile": number})
+func (l *Lab) exclude(ctx context.Context, id engine.CampaignID, number, token string) (x campaign.ExcludeReply,
+	status int, body []byte, err error) {
+	r, err := l.api.Send(ctx, http.MethodPost, "/api/v1/contacts/exclude", token,
+		map[string]any{"campaign_id": id, "mobile": number})
 	if err != nil {
 		return x, 0, nil, err
 	}

@@ -10,8 +10,11 @@ import (
 
 // String is the report in one line.
 func (r *Report) String() string {
-	return fmt.Sprintf("seed %d: %d kills, %d faults (%d at no step), %d lives judged after 5 s, %.0f s; %d legs, %d Call-IDs, %d attempts, %d lost, %d legs unsent, %d abandons by loss; acknowledged %v (%d unsure at first), %d rows, %d results; %d differences",
-		r.Seed, r.Kills, r.Faults, r.Missed, r.Judged, r.Took.Seconds(), r.Legs, r.CallIDs, r.Attempts, r.Lost, r.Unsent, r.Abandons, r.Acked, r.Unsure, r.Rows, r.Results, len(r.Failures))
+	return fmt.Sprintf("seed %d: %d kills, %d faults (%d at no step), %d lives judged after 5 s, %.0f s; "+
+		"%d legs, %d Call-IDs, %d attempts, %d lost, %d legs unsent, %d abandons by loss; "+
+		"acknowledged %v (%d unsure at first), %d rows, %d results; %d differences",
+		r.Seed, r.Kills, r.Faults, r.Missed, r.Judged, r.Took.Seconds(), r.Legs, r.CallIDs, r.Attempts, r.Lost, r.Unsent,
+		r.Abandons, r.Acked, r.Unsure, r.Rows, r.Results, len(r.Failures))
 }
 
 // total sums reports up.
@@ -35,9 +38,10 @@ func (s *total) add(r *Report) {
 		to   *int
 		from int
 	}{
-		{&s.sum.Kills, r.Kills}, {&s.sum.Faults, r.Faults}, {&s.sum.Missed, r.Missed}, {&s.sum.Judged, r.Judged}, {&s.sum.Legs, r.Legs},
-		{&s.sum.Attempts, r.Attempts}, {&s.sum.CallIDs, r.CallIDs}, {&s.sum.Lost, r.Lost}, {&s.sum.Unsent, r.Unsent},
-		{&s.sum.Abandons, r.Abandons}, {&s.sum.Unsure, r.Unsure}, {&s.sum.Rows, r.Rows}, {&s.sum.Results, r.Results}, {&s.sum.Events, r.Events},
+		{&s.sum.Kills, r.Kills}, {&s.sum.Faults, r.Faults}, {&s.sum.Missed, r.Missed}, {&s.sum.Judged, r.Judged},
+		{&s.sum.Legs, r.Legs}, {&s.sum.Attempts, r.Attempts}, {&s.sum.CallIDs, r.CallIDs}, {&s.sum.Lost, r.Lost},
+		{&s.sum.Unsent, r.Unsent}, {&s.sum.Abandons, r.Abandons}, {&s.sum.Unsure, r.Unsure}, {&s.sum.Rows, r.Rows},
+		{&s.sum.Results, r.Results}, {&s.sum.Events, r.Events},
 	} {
 		*x.to += x.from
 	}

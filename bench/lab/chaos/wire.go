@@ -73,7 +73,8 @@ func lay(server string) (*wire, error) {
 
 // URL is what the dialler is given.
 func (w *wire) URL() string {
-	u := url.URL{Scheme: "postgres", User: url.User(w.server.User), Host: w.listener.Addr().String(), Path: "/" + w.server.Database}
+	u := url.URL{Scheme: "postgres", User: url.User(w.server.User), Host: w.listener.Addr().String(),
+		Path: "/" + w.server.Database}
 	q := url.Values{"sslmode": {"disable"}}
 	for k, v := range w.server.RuntimeParams {
 		q.Set(k, v)

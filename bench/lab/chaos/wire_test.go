@@ -57,7 +57,8 @@ func TestAWireCatchesAGroupCommitAtEachMoment(t *testing.T) {
 			trap := w.arm(c.mark, c.moment)
 			told := make(chan error, 1)
 			go func() {
-				_, err := wired.Commit(ctx, []journal.Write{{Suppressions: []journal.Suppression{{Number: n, Reason: c.mark, CreatedAt: time.Now()}}}})
+				_, err := wired.Commit(ctx, []journal.Write{{Suppressions: []journal.Suppression{{Number: n, Reason: c.mark,
+					CreatedAt: time.Now()}}}})
 				told <- err
 			}()
 			select {
@@ -93,7 +94,8 @@ func TestAWireIsSlowSilentAndQuickAgain(t *testing.T) {
 	commit := func(n engine.PhoneNumber) (took time.Duration) {
 		t.Helper()
 		began := time.Now()
-		if _, err := wired.Commit(ctx, []journal.Write{{Suppressions: []journal.Suppression{{Number: n, Reason: "chaos", CreatedAt: began}}}}); err != nil {
+		if _, err := wired.Commit(ctx, []journal.Write{{Suppressions: []journal.Suppression{{Number: n, Reason: "chaos",
+			CreatedAt: began}}}}); err != nil {
 			t.Error(err)
 		}
 		return time.Since(began)

@@ -30,7 +30,8 @@ func (l *lab) floor(ctx context.Context, url string) (rows []BatchRow, err error
 	}
 	var all bytes.Buffer
 	if _, err := conn.PgConn().CopyTo(ctx, &all,
-		`COPY (SELECT * FROM events WHERE attempt_id IS NOT NULL ORDER BY at, seq LIMIT 100000) TO STDOUT (FORMAT binary)`); err != nil {
+		`COPY (SELECT * FROM events WHERE attempt_id IS NOT NULL ORDER BY at, seq LIMIT 100000)
+			TO STDOUT (FORMAT binary)`); err != nil {
 		return nil, err
 	}
 	head, tuples, err := split(all.Bytes())

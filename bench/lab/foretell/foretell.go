@@ -212,7 +212,8 @@ func open(ctx context.Context, k *kind, seed uint64, log *zerolog.Logger) (w *wo
 	var flags struct {
 		process.Flags `embed:""`
 	}
-	parser, err := kong.New(&flags, kong.Vars{"default_http": process.DefaultHTTP, "default_sip": process.DefaultSIP})
+	parser, err := kong.New(&flags, kong.Vars(process.FlagHelp),
+		kong.Vars{"default_http": process.DefaultHTTP, "default_sip": process.DefaultSIP})
 	if err != nil {
 		return w, err
 	}

@@ -199,7 +199,8 @@ func TestSynthesisersAreTakenByName(t *testing.T) {
 			t.Errorf("%v: %v", bad.names, err)
 		}
 	}
-	if got := picoText("A < B & C", 1.1, 50); got != `<pitch level="100"><speed level="110">A &lt; B &amp; C</speed></pitch>` {
+	want := `<pitch level="100"><speed level="110">A &lt; B &amp; C</speed></pitch>`
+	if got := picoText("A < B & C", 1.1, 50); got != want {
 		t.Error(got)
 	}
 }

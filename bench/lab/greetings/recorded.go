@@ -45,10 +45,11 @@ type collection struct {
 
 // prompts are names of Asterisk's prompts that answer calls on their own.
 var prompts = []string{
-	"vm-intro", "vm-nobodyavail+vm-intro", "vm-nobodyavail", "vm-theperson+D+vm-isunavail+vm-intro", "vm-theperson+D+vm-isonphone+vm-intro", "vm-isunavail", "vm-isonphone",
-	"vm-theperson+D+vm-isunavail", "vm-extension+D+vm-isunavail", "ss-noservice", "ss-noservice+vm-goodbye", "pbx-invalid",
-	"pbx-invalidpark", "cannot-complete-as-dialed", "cannot-complete-as-dialed+check-number-dial-again",
-	"check-number-dial-again", "all-circuits-busy-now", "all-circuits-busy-now+please-try-call-later",
+	"vm-intro", "vm-nobodyavail+vm-intro", "vm-nobodyavail", "vm-theperson+D+vm-isunavail+vm-intro",
+	"vm-theperson+D+vm-isonphone+vm-intro", "vm-isunavail", "vm-isonphone", "vm-theperson+D+vm-isunavail",
+	"vm-extension+D+vm-isunavail", "ss-noservice", "ss-noservice+vm-goodbye", "pbx-invalid", "pbx-invalidpark",
+	"cannot-complete-as-dialed", "cannot-complete-as-dialed+check-number-dial-again", "check-number-dial-again",
+	"all-circuits-busy-now", "all-circuits-busy-now+please-try-call-later",
 	"im-sorry+number-not-answering+please-try-call-later", "number-not-answering", "im-sorry+please-try-call-later",
 	"the-number-u-dialed", "privacy-unident", "privacy-prompt", "please-try-call-later", "vm-goodbye", "vm-login",
 	"vm-password", "vm-dialout", "vm-mailboxfull", "vm-msginstruct", "vm-review", "vm-leavemsg", "vm-record-prepend",

@@ -41,13 +41,13 @@ func unpacked(t *testing.T, files map[string]string) string {
 func TestRecordedFilesAreKnownByTheirTexts(t *testing.T) {
 	const stamps, fish, hogs = "tuxpaint/stamps/animals/", "games/fillets-ng/", "games/hedgewars/Data/Sounds/voices/"
 	root := unpacked(t, map[string]string{
-		"asterisk/sounds/en_US_f_Allison/vm-goodbye.wav": "", "asterisk/sounds/en_US_f_Allison/digits/4.wav": "", "asterisk/sounds/en_US_f_Allison/digits/day-0.wav": "",
-		"asterisk/sounds/en_US_f_Allison/letters/b.wav": "", "asterisk/sounds/en_US_f_Allison/demo-instruct.wav": "",
-		"asterisk/sounds/digits/fr/day-6.gsm": "", "asterisk/sounds/fr/vm-goodbye.gsm": "",
-		stamps + "cat.txt": "A cat.\nfr.utf8=Un chat.\nru.utf8=Кошка (1).\n", stamps + "cat_desc.ogg": "",
-		stamps + "cat_desc_fr.ogg": "", stamps + "cat_desc_ru.ogg": "", stamps + "cat_desc_el.ogg": "",
-		stamps + "cat.ogg": "",
-		stamps + "h.txt":   "An H.\nel.utf8=Το γράμμα h.\n", stamps + "h_desc_el.ogg": "",
+		"asterisk/sounds/en_US_f_Allison/vm-goodbye.wav": "", "asterisk/sounds/en_US_f_Allison/digits/4.wav": "",
+		"asterisk/sounds/en_US_f_Allison/digits/day-0.wav": "", "asterisk/sounds/en_US_f_Allison/letters/b.wav": "",
+		"asterisk/sounds/en_US_f_Allison/demo-instruct.wav": "", "asterisk/sounds/digits/fr/day-6.gsm": "",
+		"asterisk/sounds/fr/vm-goodbye.gsm": "", stamps + "cat.txt": "A cat.\nfr.utf8=Un chat.\nru.utf8=Кошка (1).\n",
+		stamps + "cat_desc.ogg": "", stamps + "cat_desc_fr.ogg": "", stamps + "cat_desc_ru.ogg": "",
+		stamps + "cat_desc_el.ogg": "", stamps + "cat.ogg": "",
+		stamps + "h.txt": "An H.\nel.utf8=Το γράμμα h.\n", stamps + "h_desc_el.ogg": "",
 		fish + "script/cave/dialogs_cs.lua": "\ndialogId(\"a-m\", \"font_small\", \"What?\")\ndialogStr(\"Co \\\"to\\\" " +
 			"je?\")\n\n\ndialogId(\"b-v\", \"font_big\", \"It\")\ndialogStr(\"To je loď.\")\n" +
 			"dialogId(\"c-m\", \"font_small\", \"No\")\ndialogStr(\"Ne.\")\ndialogId(\"d-m\", \"font_small\", " +
@@ -71,11 +71,11 @@ func TestRecordedFilesAreKnownByTheirTexts(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"real-en_US_f_Allison vm-goodbye.wav": "en: Goodbye.", "real-en_US_f_Allison 4.wav": "en: 4", "real-en_US_f_Allison day-0.wav": "en: Sunday", "real-en_US_f_Allison b.wav": "en: B",
+		"real-en_US_f_Allison vm-goodbye.wav": "en: Goodbye.", "real-en_US_f_Allison 4.wav": "en: 4",
+		"real-en_US_f_Allison day-0.wav": "en: Sunday", "real-en_US_f_Allison b.wav": "en: B",
 		"real-fr_f_prompt day-6.gsm": "fr: samedi", "real-tuxpaint-en cat_desc.ogg": "en: A cat.",
-		"real-tuxpaint-fr cat_desc_fr.ogg": "fr: Un chat.",
-		"real-fillets-cs-small a-m.ogg":    "cs: Co \"to\" je?", "real-fillets-cs-small c-m.ogg": "cs: Ne.",
-		"real-fillets-cs-big b-v.ogg": "cs: To je loď.",
+		"real-tuxpaint-fr cat_desc_fr.ogg": "fr: Un chat.", "real-fillets-cs-small a-m.ogg": "cs: Co \"to\" je?",
+		"real-fillets-cs-small c-m.ogg": "cs: Ne.", "real-fillets-cs-big b-v.ogg": "cs: To je loď.",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
@@ -92,7 +92,8 @@ func TestRecordedFilesAreKnownByTheirTexts(t *testing.T) {
 
 func TestLinesOfADialogueFollowEachOther(t *testing.T) {
 	c := &collection{lines: []string{"a", "b", "c", "", "d", "e", ""}, texts: map[string]string{
-		"a": "This line is a longer one than short.", "b": "So is this, by all means.", "c": "Yes.", "d": "And it goes on in the next scene.", "e": "With one line.",
+		"a": "This line is a longer one than short.", "b": "So is this, by all means.", "c": "Yes.",
+		"d": "And it goes on in the next scene.", "e": "With one line.",
 	}}
 	r := rand.New(rand.NewPCG(1, 1))
 	seen := map[string]bool{}

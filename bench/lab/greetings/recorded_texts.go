@@ -109,7 +109,8 @@ const shortLine = 22
 
 // dialogLine matches a line of a level's subtitles: name, speaker's font, the line in English and
 // as it is spoken.
-var dialogLine = regexp.MustCompile(`dialogId\("([^"]*)", "font_([a-z]+)[0-9]*", "(?:[^"\\]|\\.)*"\)\s*dialogStr\("((?:[^"\\]|\\.)*)"\)`)
+var dialogLine = regexp.MustCompile(`dialogId\("([^"]*)", "font_([a-z]+)[0-9]*", "(?:[^"\\]|\\.)*"\)\s*` +
+	`dialogStr\("((?:[^"\\]|\\.)*)"\)`)
 
 // dialogues finds the speakers of Fish Fillets: two in each language, and some
 // others in Czech.

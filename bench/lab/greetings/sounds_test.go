@@ -34,9 +34,10 @@ func TestEverySoundHasALetterAndEveryLetterASound(t *testing.T) {
 
 func TestTranscriptionsBecomeLetters(t *testing.T) {
 	for transcription, want := range map[string]string{
-		"həlˈəʊ": "x@l@u", "ðɪs ɪz dʒˈɒn": "DisizdZon", "θˈæŋk juː": "TaNkju", "ɡˈuːtən tˈɑːk": "gut@ntak", "ʃˈøːn fyːɾ": "S2nfyr",
-		"mˈɛsɪdʒ (en)plˈiːz(de)\n ˈaʊə": "mesidZplizau@", "bɔ̃ʒˈuʁ": "boZur", "piŋɡwˈino aˈɲo": "piNgwinoaJo",
-		"kˈattʃa ne": "katSane",
+		"həlˈəʊ": "x@l@u", "ðɪs ɪz dʒˈɒn": "DisizdZon", "θˈæŋk juː": "TaNkju",
+		"ɡˈuːtən tˈɑːk": "gut@ntak", "ʃˈøːn fyːɾ": "S2nfyr",
+		"mˈɛsɪdʒ (en)plˈiːz(de)\n ˈaʊə": "mesidZplizau@", "bɔ̃ʒˈuʁ": "boZur",
+		"piŋɡwˈino aˈɲo": "piNgwinoaJo", "kˈattʃa ne": "katSane",
 		"tɕ t͡s ʔ ɚ": "tSts@r", "": "",
 	} {
 		dropped := map[rune]int{}
@@ -128,7 +129,8 @@ func TestTheColumnIsAddedAndRenewedAndAllElseStays(t *testing.T) {
 	if _, err := Sounds(t.Context(), middle); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := os.ReadFile(filepath.Join(middle, "labels.csv")); string(got) != "file,sounds,detail,voice\na.wav,x@lou,short [en]: Hello?,v\n" {
+	renewed := "file,sounds,detail,voice\na.wav,x@lou,short [en]: Hello?,v\n"
+	if got, _ := os.ReadFile(filepath.Join(middle, "labels.csv")); string(got) != renewed {
 		t.Errorf("%q", got)
 	}
 }

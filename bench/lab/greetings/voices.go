@@ -135,8 +135,8 @@ func speakers(apart bool) []speaker {
 }
 
 // latin2 contains the letters that Czech needs beyond Latin-1.
-var latin2 = map[rune]byte{'č': 0xE8, 'ď': 0xEF, 'ě': 0xEC, 'ň': 0xF2, 'ř': 0xF8, 'š': 0xB9, 'ť': 0xBB, 'ů': 0xF9,
-	'ž': 0xBE, 'Č': 0xC8, 'Ř': 0xD8, 'Š': 0xA9, 'Ž': 0xAE}
+var latin2 = map[rune]byte{'č': 0xE8, 'ď': 0xEF, 'ě': 0xEC, 'ň': 0xF2, 'ř': 0xF8, 'š': 0xB9, 'ť': 0xBB,
+	'ů': 0xF9, 'ž': 0xBE, 'Č': 0xC8, 'Ř': 0xD8, 'Š': 0xA9, 'Ž': 0xAE}
 
 func (s speaker) encode(text string) []byte {
 	if s.charset == "" {

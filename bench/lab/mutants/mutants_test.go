@@ -64,9 +64,9 @@ var codes = tabulate(1, map[int]entry{401: {rowAuth, "no", nil}, 486: {rowBusy, 
 		got = append(got, m.What)
 	}
 	want := []string{
-		"rowBusy: Outcome: engine.OutcomeBusy → engine.OutcomeNoAnswer", "rowBusy: Consumes: true → false", "rowBusy: Retry: RetryYes → RetryNo",
-		"rowAuth: Outcome: engine.OutcomeTrunkError → engine.OutcomeBusy", "rowAuth: Retry: RetryNo → RetryYes",
-		"rowAuth: Consumes: false → true",
+		"rowBusy: Outcome: engine.OutcomeBusy → engine.OutcomeNoAnswer", "rowBusy: Consumes: true → false",
+		"rowBusy: Retry: RetryYes → RetryNo", "rowAuth: Outcome: engine.OutcomeTrunkError → engine.OutcomeBusy",
+		"rowAuth: Retry: RetryNo → RetryYes", "rowAuth: Consumes: false → true",
 		"401: rowAuth → rowBusy", "486: rowBusy → rowNoAnswer", "486: without its adjustment",
 	}
 	if !slices.Equal(got, want) {
@@ -155,8 +155,8 @@ func TestMutantsOfAPackageAreJudgedByItsTests(t *testing.T) {
 		got[m.What] = m.Fate + " " + m.By
 	}
 	for what, want := range map[string]string{
-		"limit = 3: one more": "killed TestOver", "limit = 3: one less": "killed TestOver", "Over: n > limit: >=": "killed TestOver",
-		"loose = 7: one more": "survived ", "loose = 7: one less": "survived ",
+		"limit = 3: one more": "killed TestOver", "limit = 3: one less": "killed TestOver",
+		"Over: n > limit: >=": "killed TestOver", "loose = 7: one more": "survived ", "loose = 7: one less": "survived ",
 	} {
 		if got[what] != want {
 			t.Errorf("%s: %q, want %q", what, got[what], want)

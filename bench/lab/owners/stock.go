@@ -48,7 +48,9 @@ func stock(ctx context.Context, cfg Config, out *notes) error {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}))
-	kind := cluster.NewKind("campaign", actor.PropsFromProducer(func() actor.Actor { return &activation{by: fmt.Sprintf("%s.%d", cfg.Name, os.Getpid()), out: out} }))
+	kind := cluster.NewKind("campaign", actor.PropsFromProducer(func() actor.Actor {
+		return &activation{by: fmt.Sprintf("%s.%d", cfg.Name, os.Getpid()), out: out}
+	}))
 	c := cluster.New(system, cluster.Configure("dialler", automanaged.NewWithConfig(time.Second, at+1, members...),
 		disthash.New(), remote.Configure(host, at), cluster.WithKinds(kind), cluster.WithRequestTimeout(time.Second)))
 	c.StartMember()

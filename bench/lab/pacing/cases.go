@@ -39,8 +39,8 @@ const (
 
 // general are scenarios of other kinds, for which only the cap is required.
 var general = []kase{
-	{file: "g-n1"}, {file: "g-n2"}, {file: "g-n5"}, {file: "g-n10-p1"}, {file: "g-p05"}, {file: "g-long-ring"}, {file: "g-machines"},
-	{file: "g-drift"}, {file: "g-bursts"}, {file: "g-outages"}, {file: "g-talk-jumps"},
+	{file: "g-n1"}, {file: "g-n2"}, {file: "g-n5"}, {file: "g-n10-p1"}, {file: "g-p05"}, {file: "g-long-ring"},
+	{file: "g-machines"}, {file: "g-drift"}, {file: "g-bursts"}, {file: "g-outages"}, {file: "g-talk-jumps"},
 	{file: "g-fleet-jumps", cuts: true},
 	{file: "g-short-talk"}, {file: "g-long-talk"}, {file: "g-brief"}, {file: "g-n1000-p2"},
 }

@@ -178,7 +178,8 @@ func (l *learner) draw() []*example {
 		r := l.rand
 		for range together * batch {
 			x := r.Float64() * l.examples[len(l.examples)-1].upTo
-			l.drawn = append(l.drawn, &l.examples[sort.Search(len(l.examples)-1, func(i int) bool { return l.examples[i].upTo > x })])
+			at := sort.Search(len(l.examples)-1, func(i int) bool { return l.examples[i].upTo > x })
+			l.drawn = append(l.drawn, &l.examples[at])
 		}
 		slices.SortStableFunc(l.drawn, func(a, b *example) int { return b.n - a.n })
 		parts := make([][]*example, 0, together)

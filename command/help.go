@@ -1,0 +1,80 @@
+package command
+
+import "github.com/alecthomas/kong"
+
+// help has the longer texts of --help, by the file of their command. Tags refer to them:
+// ${help_sandbox}.
+var help = kong.Vars{
+	"help_config":    "YAML file with settings: each key is a flag's name.",
+	"help_log_level": "Minimum level of log lines: debug, info, warn, error.",
+	"help_sandbox": "Run the dialler with a model carrier, a model bot and a " +
+		"campaign of 400 contacts, all on this machine.",
+	"help_bench": "A model carrier, a model bot, a cluster for you to break; measurements of " +
+		"classification, campaigns, consoles, calls and triggers.",
+	"help_sim": "Simulate pacing: how a scenario turns out with each policy, in seconds instead of hours.",
+
+	"help_bench_amd": "Play a folder of recordings through real calls, with and without classification: " +
+		"verdicts next to those of the recordings, and when the bot is heard.",
+	"help_bench_campaign": "Play a scenario as a real campaign, over SIP, and compare " +
+		"it with what the simulator says.",
+	"help_bench_cluster": "Run a cluster on this machine, with etcd, PostgreSQL, a " +
+		"model carrier, a model bot and campaigns, for you to break.",
+	"help_bench_console": "Measure what open consoles cost while 20 campaigns dial: the engine " +
+		"with 100 of them, and with --browser a browser with each page.",
+	"help_bench_load": "Measure what a call costs: answered calls at a steady rate through " +
+		"this program, started fresh with PostgreSQL, a carrier and a bot.",
+	"help_bench_triggers": "Measure what a trigger costs: the highest rate accepted, each trigger " +
+		"durable, compared with a bare handler, and the latency at half that rate.",
+	"help_bench_load_bot": "How the bot is reached: by a socket (ws), or called by SIP with its audio relayed (sip).",
+	"help_bench_load_list": "Instead of measuring calls: import a list of this many contacts, " +
+		"dial some of them, stop, and report the engine's memory.",
+	"help_bench_load_list_mb": "With --list: only import it, as a file of this many megabytes.",
+	"help_bench_load_leak": "Instead of measuring calls: place this many calls, ending " +
+		"in every way, and report what is left of them.",
+	"help_bench_load_soak": "Instead of measuring calls: place calls at the rate for this long, and " +
+		"report whether memory, goroutines, descriptors or the database's tables grow.",
+	"help_bench_load_nodes": "Instead of one measurement: compare one process with clusters of " +
+		"two to this many nodes on one PostgreSQL; the rate is their total.",
+	"help_bench_load_profiles": "Folder for CPU, heap and allocation profiles of the engine.",
+
+	"help_bench_console_browser": "Program and arguments to measure the pages in a browser (make console-cost).",
+
+	"help_bench_triggers_connections": "Numbers of persistent connections, each with one request at " +
+		"a time; one row per number.",
+	"help_bench_triggers_repeats": "Instead of a measurement: send this many repeats of triggers with the same " +
+		"Idempotency-Keys from 64 connections, kill the engine meanwhile, and count what came of each key.",
+
+	"help_db_migrate": "Upgrade the database to this version's schema; serve does so by itself.",
+	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
+	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
+		"including those under old keys.",
+	"help_db_audit_signing_key": "The installation's key, which signs what is kept of old " +
+		"runs; the one in the data folder when empty.",
+	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
+
+	"help_db_erase_number": "The person's number, with its country code: +4915112345678.",
+	"help_db_erase_suppress": "Whether the person must not be called again; when left out: " +
+		"only if the number was suppressed or excluded.",
+	"help_db_erase_recordings_dir": "Folder of the recordings; recordings in the data folder when empty.",
+
+	"help_export_evidence": "The compliance record of a campaign's run: rules, every attempt, abandoned " +
+		"calls, exclusions and the chained events, signed. Phone numbers are in it.",
+	"help_export_evidence_signing_key": "Ed25519 private key in PEM; the one in the data folder when empty.",
+	"help_verify_evidence": "Check an evidence file: its signature, its parts, the chain " +
+		"of events, its figures. Needs no database.",
+	"help_verify_evidence_key": "The trusted public key, in PEM; the one in the file when " +
+		"empty, which proves only that the file has not changed since.",
+
+	"help_sim_file": "Scenario (YAML, docs/simulation.md); - reads standard " +
+		"input; the standard scenario when none is given.",
+	"help_sim_out": "Folder for CSV files and a page with plots (report.html); for a scenario file " +
+		"NAME.yaml the default is NAME.report in the working directory; none writes none.",
+	"help_sim_what_if": "Compare: a key and its values, such as cap=1%,3%; may be " +
+		"given several times, every combination is played.",
+
+	"help_store_database_url":     "Your PostgreSQL; the private one in the data folder when empty.",
+	"help_store_secrets_key_file": "File with the keys that encrypt secrets in the database.",
+
+	"help_trunk_test_api":      "Address of the running dialler.",
+	"help_trunk_test_password": "The administrator's password; read from standard input when empty.",
+}

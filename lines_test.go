@@ -1,0 +1,62 @@
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// columnCap is how long a line may be; a tab counts as one.
+const columnCap = 120
+
+// longLines are the files that may have longer lines, and why.
+var longLines = map[string]string{
+	"persistence/migrations/00020_chain.sql": "databases keep a function's text: new ones would differ",
+}
+
+func TestNoLineIsLongerThan120Columns(t *testing.T) {
+	read, long := 0, map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		path = filepath.ToSlash(path)
+		bounded := path == "Makefile" || slices.Contains([]string{".go", ".mk", ".sql"}, filepath.Ext(path))
+		if d.IsDir() || !bounded {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		read++
+		for n, line := range strings.Split(string(text), "\n") {
+			columns := utf8.RuneCountInString(line)
+			if columns <= columnCap {
+				continue
+			}
+			if long[path] = true; longLines[path] == "" {
+				t.Errorf("%s:%d has %d columns: break it", path, n+1, columns)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < 1000 {
+		t.Errorf("only %d files were read", read)
+	}
+	for path, why := range longLines {
+		if !long[path] {
+			t.Errorf("%s (%s) has no long line any more: take it off the list", path, why)
+		}
+	}
+}
