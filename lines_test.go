@@ -16,6 +16,7 @@ const columnCap = 120
 // longLines are the files that may have longer lines, and why.
 var longLines = map[string]string{
 	"persistence/migrations/00020_chain.sql": "databases keep a function's text: new ones would differ",
+	"http/console/src/api/schema.ts":         "generated",
 }
 
 func TestNoLineIsLongerThan120Columns(t *testing.T) {
@@ -24,12 +25,13 @@ func TestNoLineIsLongerThan120Columns(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist"}, d.Name()) {
+		if d.IsDir() && slices.Contains([]string{".git", "node_modules", "dist", "node"}, d.Name()) {
 			return filepath.SkipDir
 		}
 		path = filepath.ToSlash(path)
-		bounded := path == "Makefile" || slices.Contains([]string{".go", ".mk", ".sql"}, filepath.Ext(path))
-		if d.IsDir() || !bounded {
+		kinds := []string{".go", ".mk", ".sql", ".sh", ".ts", ".tsx", ".mjs", ".js", ".css"}
+		bounded := path == "Makefile" || slices.Contains(kinds, filepath.Ext(path))
+		if d.IsDir() || !bounded || strings.HasSuffix(path, ".gen.ts") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
