@@ -68,7 +68,8 @@ type verifyEvidenceCmd struct {
 	JSON bool   `name:"json" help:"Print the manifest and what is wrong as JSON."`
 }
 
-// Run verifies; it fails when anything is wrong with the file.
+// Run verifies; it fails when anything is wrong with the file, and differently when no trusted key
+// says who signed it.
 func (x *verifyEvidenceCmd) Run() error {
 	var trusted *seal.Public
 	if x.Key != "" {
@@ -117,12 +118,12 @@ func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) erro
 	if n := len(v.Wrong); n > 0 {
 		return fmt.Errorf("the file is not what was signed: %d things are wrong", n)
 	}
+	if !trusted {
+		return engine.Conflict("signer_unknown", fmt.Sprintf("the file is whole, but anybody may have signed it (key %s): "+
+			"give the installation's public key with --key", v.Key))
+	}
 	if !asJSON {
-		said := "which came from the file: compare it with the installation's"
-		if trusted {
-			said = "which is trusted"
-		}
-		_, _ = fmt.Fprintf(out, "the file is whole; signed with the key %s, %s\n", v.Key, said)
+		_, _ = fmt.Fprintf(out, "the file is whole; signed with the key %s, which is trusted\n", v.Key)
 	}
 	return nil
 }

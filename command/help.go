@@ -62,8 +62,8 @@ var help = kong.Vars{
 	"help_export_evidence_signing_key": "Ed25519 private key in PEM; the one in the data folder when empty.",
 	"help_verify_evidence": "Check an evidence file: its signature, its parts, the chain " +
 		"of events, its figures. Needs no database.",
-	"help_verify_evidence_key": "The trusted public key, in PEM; the one in the file when " +
-		"empty, which proves only that the file has not changed since.",
+	"help_verify_evidence_key": "The trusted public key, in PEM. Without one the best result is exit status 2: " +
+		"the file is as it was signed, by whomever.",
 
 	"help_sim_file": "Scenario (YAML, docs/simulation.md); - reads standard " +
 		"input; the standard scenario when none is given.",

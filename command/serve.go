@@ -23,16 +23,19 @@ func Main(args []string) int {
 	if err := run(args); err != nil {
 		// One line, whatever a library's error looks like: it goes to logs and consoles.
 		fmt.Fprintln(os.Stderr, "dialler:", strings.Join(strings.Fields(err.Error()), " "))
-		if engine.ErrorCode(err) == "database_in_use" {
-			return inUse
+		if status, special := exitStatus[engine.ErrorCode(err)]; special {
+			return status
 		}
 		return 1
 	}
 	return 0
 }
 
-// inUse is the exit status of a dialler whose database is served by another one.
-const inUse = 3
+// exitStatus is how a program ends whose reason a script must tell from others.
+var exitStatus = map[string]int{
+	"signer_unknown":  2, // a file is whole, but nobody says by whom
+	"database_in_use": 3, // another dialler serves the database
+}
 
 // collectAt is the heap growth before a garbage collection, in per cent of the live heap.
 const collectAt = 60

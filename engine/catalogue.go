@@ -356,6 +356,8 @@ var Catalogue = []CodeText{
 	{"secrets_key_missing", "The key of a stored secret is not known", "Add it to the file of --secrets-key-file."},
 	{"settings_missing", "The edit contains no settings", "Send those that change."},
 	{"short_number", "Short codes are never dialled", "Give a complete number."},
+	{"signer_unknown", "The evidence file is whole, but nobody says who signed it",
+		"Give the installation's public key with --key."},
 	{
 		"signing_key_invalid", "The signing key is not an Ed25519 key in PEM",
 		"Create one: openssl genpkey -algorithm ed25519.",

@@ -4,8 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,8 +53,10 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 		}
 	}
 	url = "" // no database is needed from here on
-	if out, err := run("verify", "evidence", file); err != nil || !strings.Contains(out, "the file is whole") {
-		t.Fatalf("%v %s", err, out)
+	var exit *exec.ExitError
+	if out, err := run("verify", "evidence", file); !errors.As(err, &exit) || exit.ExitCode() != 2 ||
+		!strings.Contains(out, "the file is whole, but anybody may have signed it") {
+		t.Fatalf("without a trusted key: %v %s", err, out)
 	}
 	key, err := keys.Signing("", dir)
 	if err != nil {
@@ -100,8 +104,23 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run("verify", "evidence", file); err == nil {
-		t.Errorf("a changed file is whole: %s", out)
+	for _, args := range [][]string{{"verify", "evidence", file}, {"verify", "evidence", "--key", public, file}} {
+		if out, err := run(args...); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Errorf("%v: a changed file is whole: %v %s", args, err, out)
+		}
+	}
+	stranger := filepath.Join(dir, "stranger.pem")
+	theirs, err := keys.Signing("", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.WriteFile(stranger, theirs.Public().PEM(), 0o600), os.WriteFile(file, sent, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("verify", "evidence", "--key", stranger, file); !errors.As(err, &exit) || exit.ExitCode() != 1 ||
+		!strings.Contains(out, "signed with another key") {
+		t.Errorf("by somebody else: %v %s", err, out)
 	}
 }
 

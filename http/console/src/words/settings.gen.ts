@@ -30,7 +30,7 @@ export const table: readonly Setting[] = [
   { name: "amd_revise_s", group: "care", label: "A later beep counts for", help: "It takes back a verdict for a person; 0: not at all", kind: "number", low: 0, high: 60, whole: true, unit: "s", zero: "Not at all", under: "amd" },
   { name: "amd_review_share", group: "care", label: "Verdicts to review", kind: "number", low: 0, high: 1, unit: "share", under: "amd", quiet: true, unasked: true },
   { name: "voicemail_id", group: "care", label: "Message left on machines", kind: "text", length: 64, optional: true, quiet: true, unasked: true },
-  { name: "abandon_cap_pct", group: "care", label: "Abandon cap", help: "Share of answered calls that may find no free worker; 0 % holds a worker forevery dial", kind: "number", low: 0, high: 5, unit: "%", whatIf: true },
+  { name: "abandon_cap_pct", group: "care", label: "Abandon cap", help: "Share of answered calls that may find no free worker; 0 % holds a worker for every dial", kind: "number", low: 0, high: 5, unit: "%", whatIf: true },
   { name: "pacing_mode", group: "care", label: "Pacing", kind: "choice", whatIf: true, choices: [
     { value: "strict", label: "Strict", about: "Never over the abandon cap, at any moment." },
     { value: "hybrid", label: "Hybrid", about: "More calls; statistically within the cap at the end of the day." },
