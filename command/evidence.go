@@ -55,6 +55,12 @@ func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 	}
 	fmt.Printf("%s: %d attempts, %d abandoned of %d live answers; signed with the key %s\n", x.Out, m.Attempts,
 		m.Abandoned, m.LiveAnswers, key.Public().Fingerprint())
+	if n := len(m.Findings); n > 0 {
+		for _, f := range m.Findings {
+			fmt.Printf("DIFFERS: %s\n", f)
+		}
+		return fmt.Errorf("the file is written, and says that the tables do not match the history in %d places", n)
+	}
 	return nil
 }
 

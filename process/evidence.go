@@ -42,7 +42,7 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id e
 	}
 	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by,
 		Program: programVersion()}, key)
-	if err := s.Records.Evidence(ctx, id, run, w); err != nil {
+	if err := s.Records.Evidence(ctx, id, run, w, key.Public()); err != nil {
 		return evidence.Manifest{}, err
 	}
 	return w.End()

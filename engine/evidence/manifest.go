@@ -43,7 +43,10 @@ type Manifest struct {
 	Batches   int64  `json:"batches"`
 	Head      string `json:"head"` // hash of the last batch, "" if there is none
 	Summary
-	Parts []Part `json:"parts"`
+	// Findings are what the audit of the run found when the file was made: where tables and history
+	// differ, the figures above prove nothing.
+	Findings []string `json:"findings"`
+	Parts    []Part   `json:"parts"`
 }
 
 // Part is one file.

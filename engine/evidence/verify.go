@@ -93,6 +93,9 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 	if !public.Verify(manifest, signature) {
 		v.wrong("the signature does not match the manifest")
 	}
+	for _, f := range v.Manifest.Findings {
+		v.wrong("when the file was made, the tables did not say what the history says: %s", f)
+	}
 	v.parts(files)
 	return v, nil
 }

@@ -73,7 +73,7 @@ type Writer struct {
 // NewWriter begins a file. From the manifest it takes the origin: MadeAt, MadeBy, Program, and the
 // run.
 func NewWriter(out io.Writer, origin Manifest, key seal.Key) *Writer {
-	origin.Format = Format
+	origin.Format, origin.Findings = Format, []string{}
 	return &Writer{zip: zip.NewWriter(out), key: key, manifest: origin, part: -1, columns: columnsOf(AttemptColumns)}
 }
 
@@ -257,6 +257,9 @@ func (w *Writer) Batch(n int64, events int, hash chain.Hash) error {
 	w.manifest.Batches, w.manifest.Head = n, hash.String()
 	return json.NewEncoder(w.out).Encode(batchLine{n, events, hash.String()})
 }
+
+// Finding notes in the manifest what the audit of the run found.
+func (w *Writer) Finding(what string) { w.manifest.Findings = append(w.manifest.Findings, what) }
 
 // End writes manifest, signature and public key, and returns the manifest.
 func (w *Writer) End() (Manifest, error) {

@@ -86,6 +86,26 @@ func (f Finding) String() string {
 	return s + ": " + f.What
 }
 
+// Of returns what differs in a run, or in no run in particular, a sentence each.
+func (a *Audit) Of(run int) (said []string) {
+	for _, r := range a.Runs {
+		for _, d := range r.Differences {
+			if r.Run == run {
+				said = append(said, fmt.Sprintf("run %d: %s: events %s, tables %s", run, d.Figure, d.A, d.B))
+			}
+		}
+	}
+	for _, f := range a.Findings {
+		if f.Run == run || f.Run == 0 {
+			said = append(said, f.String())
+		}
+	}
+	if a.More {
+		said = append(said, "there are more than these")
+	}
+	return said
+}
+
 // Wrong counts the differences, in figures and rows.
 func (a *Audit) Wrong() (n int) {
 	for i := range a.Runs {
@@ -120,58 +140,54 @@ func (a *auditor) found(f Finding) {
 	a.Findings = append(a.Findings, f)
 }
 
+// auditIn audits a campaign in a snapshot.
+func auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []seal.Public) (out Audit, err error) {
+	out.Campaign = id
+	a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
+	var present int
+	err = tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return out, table.ErrCampaignNotFound
+	}
+	if err != nil {
+		return out, err
+	}
+	fold := tally.Runs{}
+	for _, part := range []func() error{
+		func() error { return fromCheckpoints(ctx, tx, id, fold) },
+		func() error { return a.events(fold) }, a.chains, func() error { return a.checkpoints(trusted) }, a.strays, a.rows,
+	} {
+		if err := part(); err != nil {
+			return out, err
+		}
+	}
+	for run := range fold {
+		if run > present {
+			continue
+		}
+		tables, err := countRun(ctx, tx, id, run)
+		if err != nil {
+			return out, err
+		}
+		out.Runs = append(out.Runs, RunAudit{run, tally.Compare(fold.Counters(run), tables)})
+	}
+	slices.SortFunc(out.Runs, func(x, y RunAudit) int { return x.Run - y.Run })
+	slices.SortStableFunc(out.Findings, func(x, y Finding) int {
+		return cmp.Or(x.Run-y.Run, cmp.Compare(x.Batch, y.Batch), cmp.Compare(x.Seq, y.Seq))
+	})
+	return out, nil
+}
+
 // Audit folds the events of a campaign in their order, compares the result with the tables, and
 // verifies the chain of their digests. It does so in one snapshot of the database: the campaign may
 // run meanwhile. Checkpoints of runs whose calls or events are gone must be signed with a trusted
 // key. It returns ErrCampaignNotFound when there is none.
 func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
-	out.Campaign = id
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
-		func(tx pgx.Tx) error {
-			a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
-			var present int
-			err := tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
-			if errors.Is(err, pgx.ErrNoRows) {
-				return table.ErrCampaignNotFound
-			}
-			if err != nil {
-				return err
-			}
-			fold := tally.Runs{}
-			if err := fromCheckpoints(ctx, tx, id, fold); err != nil {
-				return err
-			}
-			if err = a.events(fold); err == nil {
-				err = a.chains()
-			}
-			if err == nil {
-				err = a.checkpoints(trusted)
-			}
-			if err == nil {
-				err = a.strays()
-			}
-			if err == nil {
-				err = a.rows()
-			}
-			if err != nil {
-				return err
-			}
-			for run := range fold {
-				if run > present {
-					continue
-				}
-				tables, err := countRun(ctx, tx, id, run)
-				if err != nil {
-					return err
-				}
-				out.Runs = append(out.Runs, RunAudit{run, tally.Compare(fold.Counters(run), tables)})
-			}
-			return nil
+		func(tx pgx.Tx) (err error) {
+			out, err = auditIn(ctx, tx, id, trusted)
+			return err
 		})
-	slices.SortFunc(out.Runs, func(x, y RunAudit) int { return x.Run - y.Run })
-	slices.SortStableFunc(out.Findings, func(x, y Finding) int {
-		return cmp.Or(x.Run-y.Run, cmp.Compare(x.Batch, y.Batch), cmp.Compare(x.Seq, y.Seq))
-	})
 	var e *engine.Error
 	if err == nil || errors.As(err, &e) {
 		return out, err

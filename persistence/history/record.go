@@ -12,6 +12,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
 	"dialler/engine/journal"
+	"dialler/engine/seal"
 	"dialler/persistence/column"
 	"dialler/persistence/table"
 )
@@ -25,6 +26,8 @@ type EvidenceWriter interface {
 	Suppression(x journal.Suppression) error
 	Event(text []byte, chained bool) error
 	Batch(n int64, events int, hash chain.Hash) error
+	// Finding passes what does not match between the history and the tables that the rest is from.
+	Finding(what string)
 }
 
 // rulesCap bounds how many changes of a campaign's rules are included: the newest.
@@ -62,8 +65,10 @@ func (s *Records) recordOf(run int, rows pgx.Rows) error {
 }
 
 // Evidence passes the record of one run to w, in one snapshot of the database and part by part: it
-// is never in memory as a whole. Errors are those of RecordOf.
-func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter) error {
+// is never in memory as a whole. The run is audited in the same snapshot, with trusted signers of
+// checkpoints. Errors are those of RecordOf.
+func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w EvidenceWriter,
+	trusted ...seal.Public) error {
 	err := pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, table.SelectCampaign+"WHERE c.id = $1", string(id))
@@ -87,7 +92,11 @@ func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w
 					return err
 				}
 			}
-			return nil
+			audit, err := auditIn(ctx, tx, id, trusted)
+			for _, what := range audit.Of(run) {
+				w.Finding(what)
+			}
+			return err
 		})
 	var known *engine.Error
 	if err == nil || errors.As(err, &known) {
