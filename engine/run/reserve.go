@@ -23,6 +23,13 @@ func (s *Dialler) startRound(candidates []Candidate) {
 	s.emit(ReserveTrunks{n, legs})
 }
 
+// ReservedTrunks answers a round's ReserveTrunks.
+func ReservedTrunks(round int, r *call.Reservation) *TrunksReserved {
+	m := &TrunksReserved{Round: round, Legs: r.Legs, Trunks: r.Trunks, Media: r.Media, Validity: r.Validity}
+	m.Constraint, m.RetryAt = r.Why()
+	return m
+}
+
 // trunksReserved requests a caller ID for the contacts that got a channel; the others go back to
 // the queue.
 func (s *Dialler) trunksReserved(m *TrunksReserved) {

@@ -80,6 +80,18 @@ func (s *Intake) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked boo
 	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Trigger: t, LookedUp: looked})
 }
 
+// newContact is the contact that a trigger creates; a switch that has not begun waits until it is
+// stored.
+func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
+	now := s.now
+	s.Fresh[cmd.Number] = s.Additions
+	return contact.Contact{
+		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
+		Source: "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
+		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+}
+
 // lookForTrigger asks the tables what a trigger must know before its contact is touched or dialled;
 // live asks only whether it was answered.
 func (s *Intake) lookForTrigger(m *Trigger, from engine.Request, live bool) {
