@@ -25,6 +25,18 @@ type Intake struct {
 	Erasing     map[engine.PhoneNumber]time.Time // numbers being erased, until when at most
 }
 
+// PendingTrigger is a contact whose trigger waits for the decision whether it is dialled now. The
+// contact is either new, or final and reopened with the dial.
+type PendingTrigger struct {
+	Row     contact.Contact
+	Stored  *contact.Contact // as in the tables; nil for a new one
+	Trigger *call.Trigger
+	// LookedUp says that the tables were asked for the contact, so it may be dialled.
+	LookedUp bool
+	// Outdated says that the contact's actor was started after that.
+	Outdated bool
+}
+
 // lookFirst is how many triggers look up their number first after a trigger whose number the
 // campaign already had.
 const lookFirst = 8
