@@ -378,10 +378,6 @@ func (f *Front) configured(ctx context.Context) {
 	}
 }
 
-// commands are carried out by the owner of a campaign: this node's tree, or in a cluster any
-// node's.
-type commands = routing.Tree
-
 var (
 	_ commands              = (*actors.Tree)(nil)
 	_ commands              = (*routing.Router)(nil)
@@ -392,11 +388,3 @@ var (
 	_ sharedcaps.Tree       = actors.SharedCounts{}
 	_ actorlease.SharedCaps = (*sharedcaps.Caps)(nil)
 )
-
-// owner carries out commands about campaigns and calls.
-func (f *Front) owner() commands {
-	if f.p.several != nil {
-		return f.p.several.router
-	}
-	return f.tree
-}

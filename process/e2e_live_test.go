@@ -318,7 +318,7 @@ func TestTheListCountsCampaignsAtRestOnce(t *testing.T) {
 		ids = append(ids, id)
 	}
 	w.restart() // none of their actors is up
-	var campaigns http.Campaigns = &Front{Store: w.p.store, tree: w.p.tree, p: w.p}
+	var campaigns http.Campaigns = &Front{Store: w.p.store, commands: w.p.tree, p: w.p}
 	totals := func() (list []int) {
 		t.Helper()
 		details, total, err := campaigns.List(context.Background(), campaign.Page{Number: 1, Size: 200})

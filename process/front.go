@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"dialler/actors"
+	"dialler/actors/cluster/routing"
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
@@ -24,9 +25,14 @@ import (
 	"dialler/persistence/webhooks"
 )
 
-// Front is the dialler as the API sees it: commands go to the campaign tree, lists come from the
-// store.
+// commands are carried out by the owner of a campaign or call: this node's tree, or in a cluster any
+// node's.
+type commands = routing.Tree
+
+// Front is the dialler as the API sees it: commands go to the owner of what they are about, lists
+// come from the store.
 type Front struct {
+	commands
 	*persistence.Store
 	*accounts.Accounts
 	*history.Records

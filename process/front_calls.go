@@ -11,21 +11,6 @@ import (
 	"dialler/engine/journal"
 )
 
-// Dialout implements http.Calls.
-func (f *Front) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
-	return f.owner().Dialout(ctx, cmd)
-}
-
-// Call implements http.Calls.
-func (f *Front) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
-	return f.owner().Call(ctx, id)
-}
-
-// Hold implements http.Calls.
-func (f *Front) Hold(ctx context.Context, n engine.PhoneNumber) (*attempt.Hold, error) {
-	return f.Store.Hold(ctx, n)
-}
-
 // Calls implements http.Calls; live calls are shown as their owners know them.
 func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, engine.AttemptID, error) {
 	list, next, err := f.Store.Lists.Calls(ctx, q)
@@ -35,7 +20,7 @@ func (f *Front) Calls(ctx context.Context, q attempt.Query) ([]attempt.Attempt, 
 	var wg sync.WaitGroup
 	for i := range list {
 		if a := &list[i]; a.State != attempt.Ended {
-			wg.Go(func() { *a = f.owner().Live(ctx, *a) })
+			wg.Go(func() { *a = f.Live(ctx, *a) })
 		}
 	}
 	wg.Wait()
@@ -66,7 +51,7 @@ func (f *Front) Ladder(ctx context.Context, id engine.CallID) ([]engine.SIPMessa
 // SubmitResult implements http.Calls. A bot posts its result once: if it cannot be stored now, it
 // is kept in the spool.
 func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error) {
-	if err = f.owner().SubmitResult(ctx, cmd); f.p.spool == nil || !deferred(err) {
+	if err = f.commands.SubmitResult(ctx, cmd); f.p.spool == nil || !deferred(err) {
 		return false, err
 	}
 	if failed := f.p.spool.KeepResult(cmd); failed != nil {
@@ -74,17 +59,4 @@ func (f *Front) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (la
 		return false, journal.Unavailable(err)
 	}
 	return true, nil
-}
-
-// Transfer implements http.Calls.
-func (f *Front) Transfer(ctx context.Context, id engine.CallID, to string) error {
-	return f.owner().Transfer(ctx, id, to)
-}
-
-// HangUp implements http.Calls.
-func (f *Front) HangUp(ctx context.Context, id engine.CallID) error { return f.owner().HangUp(ctx, id) }
-
-// SendDigits implements http.Calls.
-func (f *Front) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
-	return f.owner().SendDigits(ctx, id, digits)
 }

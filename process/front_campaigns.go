@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -59,7 +58,7 @@ func (f *Front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 	if err := f.Store.InsertCampaign(ctx, c, created); err != nil {
 		return campaign.Detail{}, err
 	}
-	return f.owner().Detail(ctx, c.ID)
+	return f.Detail(ctx, c.ID)
 }
 
 // Clone implements http.Campaigns.
@@ -68,12 +67,7 @@ func (f *Front) Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail,
 	if err != nil {
 		return campaign.Detail{}, err
 	}
-	return f.owner().Detail(ctx, c.ID)
-}
-
-// Detail implements http.Campaigns.
-func (f *Front) Detail(ctx context.Context, id engine.CampaignID) (campaign.Detail, error) {
-	return f.owner().Detail(ctx, id)
+	return f.Detail(ctx, c.ID)
 }
 
 // List implements http.Campaigns: a campaign whose actors are up is asked
@@ -138,10 +132,10 @@ func (f *Front) acting(ctx context.Context, rows []campaign.Campaign) func(engin
 
 func (f *Front) listed(ctx context.Context, row *campaign.Campaign, acting bool) (campaign.Detail, error) {
 	if row.State == campaign.Running || row.State == campaign.Paused {
-		return f.owner().Detail(ctx, row.ID)
+		return f.Detail(ctx, row.ID)
 	}
 	if acting {
-		if d, up, err := f.owner().DetailIfUp(ctx, row.ID); err != nil || up {
+		if d, up, err := f.DetailIfUp(ctx, row.ID); err != nil || up {
 			return d, err
 		}
 	}
@@ -230,21 +224,6 @@ func (f *Front) earlier(ctx context.Context, id engine.CampaignID, run int) (cam
 	return counters, nil
 }
 
-// AddContacts implements http.Campaigns.
-func (f *Front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
-	return f.owner().AddContacts(ctx, cmd)
-}
-
-// AddBatch implements http.Campaigns.
-func (f *Front) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
-	return f.owner().AddBatch(ctx, cmd)
-}
-
-// Import implements http.Imports.
-func (f *Front) Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error) {
-	return f.owner().Import(ctx, cmd, file)
-}
-
 // CancelImport implements http.Imports: the process with the import notices that it is no longer
 // open, at the next rows or at the end of the switch.
 func (f *Front) CancelImport(ctx context.Context, id engine.ImportID) (campaign.Import, error) {
@@ -259,41 +238,6 @@ func (f *Front) ImportByID(ctx context.Context, id engine.ImportID) (campaign.Im
 	return f.Store.Import(ctx, id)
 }
 
-// Act implements http.Campaigns.
-func (f *Front) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, error) {
-	return f.owner().Act(ctx, cmd)
-}
-
-// Preflight implements http.Campaigns.
-func (f *Front) Preflight(ctx context.Context, id engine.CampaignID) (campaign.Readiness, error) {
-	return f.owner().Preflight(ctx, id)
-}
-
-// Trigger implements http.Campaigns.
-func (f *Front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
-	return f.owner().Trigger(ctx, cmd)
-}
-
-// Exclude implements http.Campaigns.
-func (f *Front) Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error) {
-	return f.owner().Exclude(ctx, cmd)
-}
-
-// ActOnContact implements http.Campaigns.
-func (f *Front) ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error {
-	return f.owner().ActOnContact(ctx, cmd)
-}
-
-// ExclusionsImported implements http.Campaigns.
-func (f *Front) ExclusionsImported(ctx context.Context, cmd campaign.ExclusionsImported) error {
-	return f.owner().ExclusionsImported(ctx, cmd)
-}
-
-// Lift implements http.Campaigns.
-func (f *Front) Lift(ctx context.Context, cmd campaign.Lift) (campaign.LiftReply, error) {
-	return f.owner().Lift(ctx, cmd)
-}
-
 // Contacts implements http.Campaigns; live attempts are shown as their owners know them.
 func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
 	list, err := f.Store.Contacts(ctx, id, page)
@@ -304,7 +248,7 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	for i := range list.Contacts {
 		for j := range list.Contacts[i].Attempts {
 			if a := &list.Contacts[i].Attempts[j]; a.State != attempt.Ended {
-				wg.Go(func() { *a = f.owner().Live(ctx, *a) })
+				wg.Go(func() { *a = f.Live(ctx, *a) })
 			}
 		}
 	}
@@ -325,10 +269,10 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	}
 	for i := range view.Attempts {
 		if a := &view.Attempts[i]; a.State != attempt.Ended {
-			*a = f.owner().Live(ctx, *a)
+			*a = f.Live(ctx, *a)
 		}
 	}
-	c, up, err := f.owner().DetailIfUp(ctx, id)
+	c, up, err := f.DetailIfUp(ctx, id)
 	if err == nil && !up {
 		c.Campaign, err = f.Store.Campaign(ctx, id)
 	}

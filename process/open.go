@@ -33,7 +33,6 @@ import (
 	"dialler/actors/inventory"
 	"dialler/actors/writer"
 	"dialler/engine"
-	"dialler/engine/campaign"
 	"dialler/engine/eligibility"
 	"dialler/engine/ownership"
 	"dialler/engine/seal"
@@ -242,7 +241,10 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	front := &Front{Store: p.store, Accounts: p.store.Accounts, Records: p.store.Records, Lists: p.store.Lists,
 		Recordings: p.store.Recordings, Endpoints: p.store.Endpoints,
-		tree: p.tree, p: p}
+		commands: p.tree, tree: p.tree, p: p}
+	if p.several != nil {
+		front.commands = p.several.router
+	}
 	p.front = front
 	proxies, err := networks(flags.TrustedProxies)
 	if err != nil {
@@ -306,11 +308,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	})
 	p.background(p.maintain)
 	if p.spool != nil {
-		p.background(func(ctx context.Context) {
-			submitKept(ctx, p.spool, func(ctx context.Context, r campaign.SubmitResult) error {
-				return front.owner().SubmitResult(ctx, r)
-			}, log)
-		})
+		p.background(func(ctx context.Context) { submitKept(ctx, p.spool, front.commands.SubmitResult, log) })
 	}
 	p.background((&recordingKeeper{
 		rows: storedRecordings{p.store.Recordings, p.store}, files: p.recorder,

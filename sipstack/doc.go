@@ -50,8 +50,8 @@
 //
 // # Packages
 //
-// This package opens, connects and closes the others; its own files are the configuration, the
-// commands and the statistics.
+// This package opens, connects and closes the others; its own files are the configuration and the
+// statistics.
 //
 //   - message: the text of messages, read and written.
 //   - timing: timer values and clocks.

@@ -10,12 +10,12 @@ import (
 	"dialler/sipstack/trunk"
 )
 
-// Stack is the SIP side of the dialler. Its methods are safe for concurrent
-// use and do not wait for the network.
+// Stack is the SIP side of the dialler: leg.Table has its commands for legs, trunk.Set those for
+// trunks. Its methods are safe for concurrent use, and none but Ask waits for the network.
 type Stack struct {
-	net    *transport.Sockets
-	trunks *trunk.Set
-	legs   *leg.Table
+	*leg.Table
+	*trunk.Set
+	net *transport.Sockets
 }
 
 // New opens the sockets and starts to serve them. It fails when the listening address is malformed
@@ -48,19 +48,19 @@ func New(c Config) (*Stack, error) {
 		Transfers: c.Transfers,
 	}, clock, sockets, trunks)
 	sockets.Serve(trunks.IsPeer, legs.OnMessage)
-	return &Stack{net: sockets, trunks: trunks, legs: legs}, nil
+	return &Stack{legs, trunks, sockets}, nil
 }
 
 // Close unregisters our addresses, as far as registrars answer within two seconds, then closes the
 // sockets and stops all timers. Nothing else is sent and no event is emitted: live calls are left
 // to RecoverLeg of a later process.
 func (s *Stack) Close() error {
-	if !s.trunks.Unregister() {
+	if !s.Unregister() {
 		return nil // closed before
 	}
 	s.net.Shut()
-	s.trunks.StopAsking()
+	s.StopAsking()
 	err := s.net.Close()
-	s.legs.Close()
+	s.Table.Close()
 	return err
 }

@@ -27,7 +27,7 @@ type Stats struct {
 
 // Stats returns a snapshot; its figures are not taken at one instant.
 func (s *Stack) Stats() Stats {
-	c, n, k := &s.legs.Count, &s.net.Counts, &s.trunks.Counts
+	c, n, k := &s.Table.Count, &s.net.Counts, &s.Set.Counts
 	st := Stats{
 		InvitesSent:     c.Invites.Load(),
 		LegsNotSent:     c.NotSent.Load(),
@@ -49,7 +49,7 @@ func (s *Stack) Stats() Stats {
 		WriteErrors:     n.WriteErrors.Load(),
 		RefusedConns:    n.RefusedConns.Load(),
 		LiveLegs:        int(c.Live.Load()),
-		KnownLegs:       s.legs.Known(),
+		KnownLegs:       s.Known(),
 	}
 	for code := range c.ByStatus {
 		if n := c.ByStatus[code].Load(); n > 0 {

@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -39,8 +38,6 @@ func (r *run) ask(effect core.Effect) bool {
 	switch e := effect.(type) {
 	case core.Load:
 		r.load(r.asked(e))
-	case core.FindTrigger:
-		r.outside(limit, func(ctx context.Context, d *Deps) any { return d.findTrigger(ctx, r.asked(e), e) })
 	case core.AddContacts:
 		r.outside(limit, func(_ context.Context, d *Deps) any { return d.addRows(id, e) }) // may take long
 	case core.CheckStart:
@@ -76,8 +73,16 @@ func (r *run) ask(effect core.Effect) bool {
 // asked wraps a query with the current time.
 func (r *run) asked(question core.Effect) *core.Asked {
 	d, now := r.d, r.d.Clock.Now()
-	return &core.Asked{Campaign: r.id, Question: question, At: now,
+	return &core.Asked{Campaign: r.id, Question: question, At: now, Together: sideBySide,
 		Abandoned: func(n engine.PhoneNumber, at time.Time) { d.Abandoned.Add(n, at, now) }}
+}
+
+func sideBySide(questions ...func()) {
+	var all sync.WaitGroup
+	for _, ask := range questions {
+		all.Go(ask)
+	}
+	all.Wait()
 }
 
 // answer runs a query against the database.
@@ -108,33 +113,6 @@ func (r *run) load(q *core.Asked) {
 		}
 		d.Root.Send(self, event)
 	}()
-}
-
-// findTrigger reads everything that a trigger needs in one query, because the caller waits for the
-// answer.
-func (d *Deps) findTrigger(ctx context.Context, q *core.Asked, e core.FindTrigger) *core.TriggerFound {
-	n := e.Command.Number
-	var of core.TriggerAnswers
-	var errAbandons error
-	var all sync.WaitGroup
-	if e.AsksReply() {
-		all.Go(func() { _, of.Answered, of.Reply = d.Store.FindReply(ctx, e.Command.Idempotency) })
-	}
-	if !e.Live {
-		all.Go(func() {
-			suppressed, err := d.Store.Suppressed(ctx, n)
-			of.Suppressed, of.Number = len(suppressed) > 0, err
-		})
-		all.Go(func() { errAbandons = q.NoteAbandons(ctx, d.Store, n) })
-		of.Row, of.OK, of.Rows = d.Store.ContactByNumber(ctx, q.Campaign, n)
-	}
-	all.Wait()
-	of.Number = errors.Join(of.Number, errAbandons)
-	m := e.Found(of)
-	if e.AsksStaged(m) {
-		m.Staged, m.Err = d.Store.StagedNumber(ctx, e.Importing, n)
-	}
-	return m
 }
 
 func (d *Deps) fetchConfig(ctx context.Context, e core.FetchConfig) *core.ActReady {

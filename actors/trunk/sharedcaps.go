@@ -89,7 +89,7 @@ func (a *trunkActor) answered(ctx actor.Context, m *answered) {
 		}
 		k++
 	}
-	ctx.Send(a.parent, op)
+	op.answer(ctx, a.parent)
 }
 
 // tellKeeper tells the keeper of the count how a leg went.

@@ -117,5 +117,5 @@ func (a *trunkActor) grant(ctx actor.Context, op *reservation) {
 	before := a.t.Held()
 	op.Ask(a.t, a.now, a.d.Clock.Boot(), lease.TTL)
 	a.d.Stats.Leases.Add(int64(a.t.Held() - before))
-	ctx.Send(a.parent, op)
+	op.answer(ctx, a.parent)
 }

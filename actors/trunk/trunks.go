@@ -174,15 +174,23 @@ func (t *trunks) place(ctx actor.Context, op *reservation) {
 			cands = append(cands, c)
 		}
 	}
+	var next *actor.PID
 	if id, ok := op.Next(cands, rand.Uint64()); ok { //nolint:gosec // spreads the load, no secret
-		ctx.Send(t.byID[id], op)
-		return
+		next = t.byID[id]
 	}
-	if op.single != nil {
+	op.answer(ctx, next)
+}
+
+// answer tells whoever asked, once every leg has a channel; until then next goes on, if there is one.
+func (op *reservation) answer(ctx actor.Context, next *actor.PID) {
+	switch {
+	case next != nil && slices.Contains(op.Trunks, ""):
+		ctx.Send(next, op)
+	case op.single != nil:
 		ctx.Send(op.single.ReplyTo, op.Of(op.single.Attempt))
-		return
+	default:
+		ctx.Send(op.batch.ReplyTo, core.ReservedTrunks(op.batch.Round, op.Reservation))
 	}
-	ctx.Send(op.batch.ReplyTo, core.ReservedTrunks(op.batch.Round, op.Reservation))
 }
 
 // last returns the latest state of every trunk.

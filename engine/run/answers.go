@@ -56,6 +56,8 @@ type Asked struct {
 	At       time.Time
 	// Abandoned is told which numbers in the answer were abandoned in the last 72 hours.
 	Abandoned func(engine.PhoneNumber, time.Time)
+	// Together asks questions side by side and returns once all are answered; nil: in their order.
+	Together func(questions ...func())
 }
 
 // longestWait exceeds the longest wait for a result.
@@ -260,8 +262,8 @@ func ledgers(ctx context.Context, t Tables, c *campaign.Campaign, now time.Time)
 	return l, err
 }
 
-// NoteAbandons reports which of the numbers were abandoned in the last 72 hours.
-func (a *Asked) NoteAbandons(ctx context.Context, t Tables, numbers ...engine.PhoneNumber) error {
+// noteAbandons reports which of the numbers were abandoned in the last 72 hours.
+func (a *Asked) noteAbandons(ctx context.Context, t Tables, numbers ...engine.PhoneNumber) error {
 	if len(numbers) == 0 {
 		return nil
 	}
@@ -281,7 +283,7 @@ func (a *Asked) readDue(ctx context.Context, t Tables, e ReadDue) *DueRead {
 	for i := range m.Rows {
 		numbers[i] = m.Rows[i].Number
 	}
-	if m.Err = a.NoteAbandons(ctx, t, numbers...); m.Err != nil || len(m.Rows) >= e.Limit {
+	if m.Err = a.noteAbandons(ctx, t, numbers...); m.Err != nil || len(m.Rows) >= e.Limit {
 		return m
 	}
 	m.Next, m.Open, m.Err = t.NextDue(ctx, a.Campaign, e.Run)
@@ -291,52 +293,42 @@ func (a *Asked) readDue(ctx context.Context, t Tables, e ReadDue) *DueRead {
 	return m
 }
 
-// TriggerAnswers are what the tables return for a trigger.
-type TriggerAnswers struct {
-	Answered, Suppressed bool
-	Row                  contact.Contact
-	OK                   bool
-	Reply, Number, Rows  error // why a question was not answered
-}
-
-// Found combines them into one answer. A stored reply takes precedence; a suppressed number comes
-// before read errors.
-func (e *FindTrigger) Found(a TriggerAnswers) *TriggerFound {
-	m := &TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live,
-		Row: a.Row, OK: a.OK}
-	switch {
-	case a.Answered:
-		m.Err = journal.ErrReplyExists
-	case a.Reply == nil && a.Suppressed:
-		m.Err = journal.ErrSuppressed
-	default:
-		m.Err = errors.Join(a.Rows, a.Reply, a.Number)
-	}
-	return m
-}
-
-// AsksReply says whether the reply stored under the Idempotency-Key is asked for.
-func (e *FindTrigger) AsksReply() bool { return e.Command.Idempotency.Present() && !e.Unanswered }
-
-// AsksStaged says whether the rows of the import being activated are asked for.
-func (e *FindTrigger) AsksStaged(m *TriggerFound) bool {
-	return m.Err == nil && !m.OK && !e.Live && e.Importing != ""
-}
-
+// findTrigger asks all that a trigger needs at once, because the caller waits for the answer. A
+// stored reply takes precedence; a suppressed number comes before read errors.
 func (a *Asked) findTrigger(ctx context.Context, t Tables, e FindTrigger) *TriggerFound {
+	m := &TriggerFound{Read: e.Read, Command: e.Command, Request: e.Request, Importing: e.Importing, Live: e.Live}
 	n := e.Command.Number
-	var of TriggerAnswers
-	if e.AsksReply() {
-		_, of.Answered, of.Reply = t.FindReply(ctx, e.Command.Idempotency)
+	var answered, suppressed bool
+	var errReply, errSuppressed, errAbandons, errRow error
+	var questions []func()
+	if e.Command.Idempotency.Present() && !e.Unanswered {
+		questions = append(questions, func() { _, answered, errReply = t.FindReply(ctx, e.Command.Idempotency) })
 	}
 	if !e.Live {
-		suppressed, err := t.Suppressed(ctx, n)
-		of.Suppressed = len(suppressed) > 0
-		of.Number = errors.Join(err, a.NoteAbandons(ctx, t, n))
-		of.Row, of.OK, of.Rows = t.ContactByNumber(ctx, a.Campaign, n)
+		questions = append(questions,
+			func() {
+				found, err := t.Suppressed(ctx, n)
+				suppressed, errSuppressed = len(found) > 0, err
+			},
+			func() { errAbandons = a.noteAbandons(ctx, t, n) },
+			func() { m.Row, m.OK, errRow = t.ContactByNumber(ctx, a.Campaign, n) })
 	}
-	m := e.Found(of)
-	if e.AsksStaged(m) {
+	if a.Together != nil {
+		a.Together(questions...)
+	} else {
+		for _, ask := range questions {
+			ask()
+		}
+	}
+	switch {
+	case answered:
+		m.Err = journal.ErrReplyExists
+	case errReply == nil && suppressed:
+		m.Err = journal.ErrSuppressed
+	default:
+		m.Err = errors.Join(errRow, errReply, errSuppressed, errAbandons)
+	}
+	if m.Err == nil && !m.OK && !e.Live && e.Importing != "" {
 		m.Staged, m.Err = t.StagedNumber(ctx, e.Importing, n)
 	}
 	return m

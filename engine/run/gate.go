@@ -7,7 +7,6 @@ import (
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/exclusion"
 )
 
@@ -176,18 +175,6 @@ func (p *Parked) asks() engine.Request {
 }
 
 func (s *Intake) refuseParked(p Parked) { s.reply(p.asks(), nil, errImportActivating) }
-
-// newContact is the contact that a trigger creates; a switch that has not begun waits until it is
-// stored.
-func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
-	now := s.now
-	s.Fresh[cmd.Number] = s.Additions
-	return contact.Contact{
-		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
-		Source: "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
-		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
-	}
-}
 
 // activating is the import whose numbers are locked, "" when there is none.
 func (s *Intake) activating() engine.ImportID {

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -18,11 +17,4 @@ func (p GatePass) Gate(imp *campaign.Import, s ActivationStart) journal.Gate {
 	who, after := imp.CreatedBy, contact.Fresh(s.Max)
 	return journal.Gate{Epoch: p.Epoch, Event: journal.Event{Campaign: imp.Campaign, Seq: p.Seq, Run: s.Run, At: p.At,
 		Type: journal.ContactsAdded, Version: 1, Data: journal.Data{Who: &who, After: &after, Import: imp.ID}}}
-}
-
-// ReservedTrunks answers a round's ReserveTrunks.
-func ReservedTrunks(round int, r *call.Reservation) *TrunksReserved {
-	m := &TrunksReserved{Round: round, Legs: r.Legs, Trunks: r.Trunks, Media: r.Media, Validity: r.Validity}
-	m.Constraint, m.RetryAt = r.Why()
-	return m
 }

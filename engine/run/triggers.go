@@ -25,6 +25,18 @@ type Intake struct {
 	Erasing     map[engine.PhoneNumber]time.Time // numbers being erased, until when at most
 }
 
+// PendingTrigger is a contact whose trigger waits for the decision whether it is dialled now. The
+// contact is either new, or final and reopened with the dial.
+type PendingTrigger struct {
+	Row     contact.Contact
+	Stored  *contact.Contact // as in the tables; nil for a new one
+	Trigger *call.Trigger
+	// LookedUp says that the tables were asked for the contact, so it may be dialled.
+	LookedUp bool
+	// Outdated says that the contact's actor was started after that.
+	Outdated bool
+}
+
 // lookFirst is how many triggers look up their number first after a trigger whose number the
 // campaign already had.
 const lookFirst = 8
@@ -78,6 +90,18 @@ func (s *Intake) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked boo
 	row := s.newContact(cmd)
 	s.TriggersOf[row.Number] = struct{}{}
 	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Trigger: t, LookedUp: looked})
+}
+
+// newContact is the contact that a trigger creates; a switch that has not begun waits until it is
+// stored.
+func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
+	now := s.now
+	s.Fresh[cmd.Number] = s.Additions
+	return contact.Contact{
+		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
+		Source: "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
+		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
 }
 
 // lookForTrigger asks the tables what a trigger must know before its contact is touched or dialled;

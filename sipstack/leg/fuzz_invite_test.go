@@ -83,7 +83,7 @@ func FuzzStoredDialog(f *testing.F) {
 		var sent [][]byte
 		s.net.Tap = func(b []byte) { sent = append(sent, slices.Clone(b)) }
 		ended := 0
-		s.Recover(engine.RecoveredLeg{Leg: "old", Attempt: "a", Trunk: "t", From: "+1", To: "+2", CSeq: cseq,
+		s.RecoverLeg(engine.RecoveredLeg{Leg: "old", Attempt: "a", Trunk: "t", From: "+1", To: "+2", CSeq: cseq,
 			Dialog: &engine.DialogState{
 				ToTag: tag, RemoteTarget: contact, RouteSet: []string{route, second}, CSeq: cseq, RemoteAddr: addr,
 				Transport: over, LocalAddr: local,

@@ -40,7 +40,7 @@ func FuzzMessage(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(s.shut)
-	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
+	s.trunks.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p"})
 	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.Fuzz(func(t *testing.T, text string, command uint8) {
 		seqs := map[engine.LegID]int{}
@@ -86,11 +86,11 @@ func FuzzMessage(f *testing.F) {
 		for id := range fuzzLegs {
 			switch command % 4 {
 			case 0:
-				s.Cancel(id)
+				s.CancelLeg(id)
 			case 1:
-				s.Confirm(id)
+				s.ConfirmLeg(id)
 			case 2:
-				s.HangUp(id, engine.HangUpCause{Text: strings.ToValidUTF8(text, "")})
+				s.HangUpLeg(id, engine.HangUpCause{Text: strings.ToValidUTF8(text, "")})
 			}
 		}
 	})

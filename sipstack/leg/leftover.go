@@ -12,7 +12,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// Recover ends a leg of an earlier process and reports only its LegClosed, with Seq 1.
+// RecoverLeg ends a leg of an earlier process and reports only its LegClosed, with Seq 1.
 //
 // With a dialog it sends ACK (the 2xx may never have had one), then BYE. Without one it sends
 // CANCEL for the INVITE, whose Via, tag and CSeq follow from the ID, and owns the Call-ID for
@@ -32,7 +32,7 @@ import (
 // CSeq 0 means that it is unknown whether the INVITE was challenged: CANCEL is sent for CSeq 1 and
 // 2. The same applies to CSeq 1 if the trunk has credentials. A leg that is live in this stack is
 // given the new sink and ended.
-func (k *Table) Recover(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
+func (k *Table) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	t := k.trunks.ForLeg(r.Trunk, r.URI, "")
 	if t.Conf.Host == "" {
 		c := trunk.Config{ID: r.Trunk}

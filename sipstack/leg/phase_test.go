@@ -35,13 +35,13 @@ func inPhase(t *testing.T, p phase) (s *Table, l *leg, sent func() []sip.Message
 		}
 		out = append(out, m)
 	}
-	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
+	s.trunks.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1})
 	id := engine.LegID("leg")
 	if p == phaseWatch {
-		s.Recover(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1},
+		s.RecoverLeg(engine.RecoveredLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2", CSeq: 1},
 			func(engine.LegEvent) {})
 	} else {
-		s.Place(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2",
+		s.PlaceLeg(engine.PlaceLeg{Attempt: "a", Leg: id, Trunk: "t", From: "+1", To: "+2",
 			SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)}, func(engine.LegEvent) {})
 	}
 	l = s.leg(id)
@@ -52,10 +52,10 @@ func inPhase(t *testing.T, p phase) (s *Table, l *leg, sent func() []sip.Message
 	case phaseAnswered, phaseConfirmed, phaseClosing:
 		respond("200 OK")
 		if p != phaseAnswered {
-			s.Confirm(id)
+			s.ConfirmLeg(id)
 		}
 		if p == phaseClosing {
-			s.HangUp(id, engine.HangUpCause{})
+			s.HangUpLeg(id, engine.HangUpCause{})
 		}
 	case phaseSilent:
 		l.mu.Lock()

@@ -310,12 +310,12 @@ func (f *farSide) command() {
 	t := f.t
 	switch f.pick(7, "command") {
 	case 0:
-		f.s.Confirm(f.l.id)
+		f.s.ConfirmLeg(f.l.id)
 	case 1:
-		f.s.HangUp(f.l.id, engine.HangUpCause{Q850: 16})
+		f.s.HangUpLeg(f.l.id, engine.HangUpCause{Q850: 16})
 		f.cancels = f.cancels || f.cancelled()
 	case 2:
-		f.s.Cancel(f.l.id)
+		f.s.CancelLeg(f.l.id)
 		f.cancels = f.cancels || f.cancelled()
 	case 3:
 		f.s.SendDigit(f.l.id, '5', time.Millisecond)
@@ -369,7 +369,7 @@ func (f *farSide) time() {
 
 // end brings the leg to its end by timers alone.
 func (f *farSide) end() {
-	f.s.HangUp(f.l.id, engine.HangUpCause{Q850: 16})
+	f.s.HangUpLeg(f.l.id, engine.HangUpCause{Q850: 16})
 	for range 10 {
 		if f.final() {
 			break
@@ -384,7 +384,7 @@ func (f *farSide) end() {
 		}
 		f.l.mu.Unlock()
 		f.l.onTimer()
-		f.s.Cancel(f.l.id)
+		f.s.CancelLeg(f.l.id)
 		f.written()
 	}
 	if !f.final() {
@@ -400,7 +400,7 @@ func lawless(t testing.TB) *Table {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.shut)
-	s.trunks.Put(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p",
+	s.trunks.SetTrunk(trunk.Config{ID: "t", Host: "127.0.0.1", Port: 9, OptionsInterval: -1, Username: "u", Password: "p",
 		Redirects: 2})
 	return s
 }
@@ -411,7 +411,7 @@ func (f *farSide) play(s *Table, id engine.LegID, more func() bool) {
 	f.parser = sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
 	f.branches, f.answers, f.hungUp = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.net.Tap = func(b []byte) { f.sent = append(f.sent, bytes.Clone(b)) }
-	s.Place(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940",
+	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(id), Leg: id, Trunk: "t", From: "+4930", To: "+4940",
 		SendBy: timing.BootNow().Add(time.Hour), Offer: []byte(propertySDP)},
 		func(e engine.LegEvent) {
 			if f.final() || e.Seq != len(f.events)+1 {
@@ -432,7 +432,7 @@ func (f *farSide) play(s *Table, id engine.LegID, more func() bool) {
 	if f.pick(2, "answered") > 0 {
 		f.noteResponse(f.invites[0], "200 OK", "one", phaseCalling)
 		f.respond(f.invites[0], "200 OK", "one", oneOf(f, propertyHeaders, "headers"), propertySDP)
-		s.Confirm(id)
+		s.ConfirmLeg(id)
 		f.written()
 	}
 	for more() {

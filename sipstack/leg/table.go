@@ -90,11 +90,11 @@ func (k *Table) Known() (n int) {
 // Calling says whether a leg to a number is live here.
 func (k *Table) Calling(to engine.PhoneNumber) bool { return k.called.has(to) }
 
-// Place sends the INVITE of a leg; its events follow, the first one being LegSent or LegNotSent. It
-// may call sink before it returns. A leg that is known already, ended or not, is left unchanged,
+// PlaceLeg sends the INVITE of a leg; its events follow, the first one being LegSent or LegNotSent.
+// It may call sink before it returns. A leg that is known already, ended or not, is left unchanged,
 // and sink is not called. With Config.OneCall the first leg of an attempt is not sent while another
 // leg to its number is live here.
-func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
+func (k *Table) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	t := k.trunks.ForLeg(p.Trunk, p.URI, p.Password)
 	l := k.newLeg(p.Leg, p.Attempt, t, sink)
 	if f := k.conf.Fence; f != nil {
@@ -133,9 +133,9 @@ func (k *Table) Place(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	})
 }
 
-// Confirm sends the ACK of the leg's 2xx: call it when the dialog state of
+// ConfirmLeg sends the ACK of the leg's 2xx: call it when the dialog state of
 // LegAnswered is durable. From then on a repeated 2xx is acknowledged again.
-func (k *Table) Confirm(id engine.LegID) {
+func (k *Table) ConfirmLeg(id engine.LegID) {
 	if l := k.leg(id); l != nil {
 		l.mu.Lock()
 		if l.phase == phaseAnswered && l.fenced() {
@@ -146,11 +146,11 @@ func (k *Table) Confirm(id engine.LegID) {
 	}
 }
 
-// Cancel stops an unanswered leg. CancelNotSent means that no INVITE was sent and none will be.
+// CancelLeg stops an unanswered leg. CancelNotSent means that no INVITE was sent and none will be.
 // CancelOwed means that CANCEL was sent, or will be after the first provisional response; the
 // result follows as events. A 2xx that crosses the CANCEL is reported as LegAnswered and then ended
 // with ACK and BYE without a further command; LegClosed follows.
-func (k *Table) Cancel(id engine.LegID) engine.CancelOutcome {
+func (k *Table) CancelLeg(id engine.LegID) engine.CancelOutcome {
 	l := k.leg(id)
 	if l == nil {
 		return engine.CancelUnknown
@@ -160,10 +160,10 @@ func (k *Table) Cancel(id engine.LegID) engine.CancelOutcome {
 	return l.cancel()
 }
 
-// HangUp ends an answered leg with BYE, after its ACK if ConfirmLeg was not called; LegClosed
+// HangUpLeg ends an answered leg with BYE, after its ACK if ConfirmLeg was not called; LegClosed
 // follows when the BYE is answered or times out. An unanswered leg is cancelled instead; on an
-// ended leg HangUp does nothing.
-func (k *Table) HangUp(id engine.LegID, cause engine.HangUpCause) {
+// ended leg HangUpLeg does nothing.
+func (k *Table) HangUpLeg(id engine.LegID, cause engine.HangUpCause) {
 	l := k.leg(id)
 	if l == nil {
 		return
@@ -179,9 +179,9 @@ func (k *Table) HangUp(id engine.LegID, cause engine.HangUpCause) {
 	}
 }
 
-// Attach gives the legs of an attempt a new owner: sink receives all their events, past ones from
-// Seq 1 and future ones. It lists the legs that are known here.
-func (k *Table) Attach(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
+// AttachLeg gives the legs of an attempt a new owner: sink receives all their events, past ones
+// from Seq 1 and future ones. It lists the legs that are known here.
+func (k *Table) AttachLeg(a engine.AttemptID, sink func(engine.LegEvent)) []engine.LegID {
 	legs := k.ofAttempt(a)
 	ids := make([]engine.LegID, 0, len(legs))
 	for _, l := range legs {
@@ -195,9 +195,9 @@ func (k *Table) Attach(a engine.AttemptID, sink func(engine.LegEvent)) []engine.
 	return ids
 }
 
-// Detach removes the owner of an attempt's legs; they continue, and their events are kept until
+// DetachLegs removes the owner of an attempt's legs; they continue, and their events are kept until
 // AttachLeg.
-func (k *Table) Detach(a engine.AttemptID) {
+func (k *Table) DetachLegs(a engine.AttemptID) {
 	for _, l := range k.ofAttempt(a) {
 		l.mu.Lock()
 		l.sink = nil
@@ -205,9 +205,9 @@ func (k *Table) Detach(a engine.AttemptID) {
 	}
 }
 
-// Forget says that the end of the attempt is durable: the events of its legs need no longer be
+// ForgetLegs says that the end of the attempt is durable: the events of its legs need no longer be
 // kept. A live leg is kept until its end.
-func (k *Table) Forget(a engine.AttemptID) {
+func (k *Table) ForgetLegs(a engine.AttemptID) {
 	for _, l := range k.ofAttempt(a) {
 		l.mu.Lock()
 		l.forgotten = true
@@ -231,9 +231,9 @@ type Status struct {
 	Seq      int       // of its last event
 }
 
-// List lists the legs that are known here for reconciliation, including ended ones that were not
+// Legs lists the legs that are known here for reconciliation, including ended ones that were not
 // forgotten.
-func (k *Table) List() []Status {
+func (k *Table) Legs() []Status {
 	var out []Status
 	k.each(func(l *leg) {
 		l.mu.Lock()

@@ -232,9 +232,9 @@ func (k *Set) Unregister() (first bool) {
 	return true
 }
 
-// Put adds a trunk or changes it. Existing legs keep the configuration that they were placed with.
-// Putting the same configuration again changes nothing.
-func (k *Set) Put(c Config) {
+// SetTrunk adds a trunk or changes it. Existing legs keep the configuration that they were placed
+// with. Setting the same configuration again changes nothing.
+func (k *Set) SetTrunk(c Config) {
 	t := k.New(c)
 	k.mu.Lock()
 	old := k.byID[c.ID]
@@ -265,8 +265,9 @@ func (k *Set) Put(c Config) {
 	t.report()
 }
 
-// Remove removes a trunk: further legs on it end with LegNotSent(trunk), existing ones continue.
-func (k *Set) Remove(id engine.TrunkID) {
+// RemoveTrunk removes a trunk: further legs on it end with LegNotSent(trunk), existing ones
+// continue.
+func (k *Set) RemoveTrunk(id engine.TrunkID) {
 	k.mu.Lock()
 	old := k.byID[id]
 	delete(k.byID, id)

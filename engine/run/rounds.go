@@ -1,12 +1,163 @@
 package run
 
 import (
+	"time"
+
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/quota"
 )
+
+// A round reserves for roundLeast to roundCap contacts.
+const (
+	roundLeast = 4
+	roundCap   = 256
+)
+
+// roundTimeout gives up a round whose answers were lost with a crashed actor.
+const roundTimeout = 5 * time.Second
+
+// Round is one reservation of trunk channels and caller IDs for the next contacts. Only one is in
+// progress at a time; its contacts count as lines.
+type Round struct {
+	N          int
+	Candidates []Candidate
+	SeatTarget int // the fair share that they rely on
+	// Touched are the contacts whose actors started during the round: their candidates' rows are
+	// out of date.
+	Touched map[engine.ContactID]struct{}
+}
+
+// Candidate is a contact for which a reservation is in progress.
+type Candidate struct {
+	Row      contact.Contact
+	Stored   *contact.Contact // only for a trigger: as in the tables; nil for a new contact
+	Attempt  engine.AttemptID
+	Trunk    engine.TrunkID
+	Media    *engine.MediaProfile // the trunk's
+	Trigger  *call.Trigger
+	Seated   bool          // a seat is held for it from now on
+	Validity call.Validity // of what it was granted
+	// Overtaken says that an exclusion came while this trigger's reservation was in progress.
+	Overtaken bool
+}
+
+func (r *Round) touch(id engine.ContactID) {
+	if r.Touched == nil {
+		r.Touched = map[engine.ContactID]struct{}{}
+	}
+	r.Touched[id] = struct{}{}
+}
+
+// Dialler reserves for the next contacts, round by round, and dials those that got
+// everything.
+type Dialler struct {
+	Intake
+	Rounds int
+}
+
+func (s *Dialler) dialNext() {
+	if s.Round != nil {
+		s.tendSockets(s.Pace.Last.Sockets)
+		return
+	}
+	dec := s.decide()
+	s.tendSockets(dec.Sockets)
+	if dec.Constraint == engine.ConstraintOverload {
+		s.brakedNow()
+	}
+	k := min(dec.Dials, max(s.Pace.Batch, roundLeast))
+	if k <= 0 && s.DemandOpen == 0 && !s.socketsSoon() {
+		s.settleTriggers(string(dec.Constraint))
+	}
+	if s.Queue.Len() <= s.Config.LookAhead/2 {
+		s.refill()
+	}
+	if k <= 0 {
+		return
+	}
+	var cands []Candidate
+	for seats := dec.Seated; len(cands) < k; {
+		c, ok := s.nextCandidate(seats > 0)
+		if !ok {
+			break
+		}
+		if c.Seated {
+			s.Busy++
+			seats--
+		}
+		cands = append(cands, c)
+	}
+	s.deferClosed()
+	if len(cands) == 0 {
+		return
+	}
+	s.startRound(cands)
+}
+
+// nextCandidate picks due callbacks first, then triggers, then the rest of the queue. A recently
+// abandoned number takes a seat, or waits for one.
+func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
+	for len(s.Triggers) > 0 {
+		t := s.Triggers[0]
+		if head := s.Queue.Head(s.order(), seat); head != nil && s.order().Before(head, &t.Row) {
+			break
+		}
+		s.Triggers[0] = nil
+		s.Triggers = s.Triggers[1:]
+		if !t.LookedUp {
+			s.settled(t.Row.Number) // the look-up creates it again
+			s.lookForTrigger(&Trigger{Command: t.Trigger.Command}, t.Trigger.Request, false)
+			continue
+		}
+		needs := s.needsSeat(t.Row.Number)
+		switch {
+		case t.Outdated:
+			s.queueTrigger(t)
+		case s.callableFor(t.Row.Number) <= 0:
+			t.Trigger.Reason = string(engine.ConstraintWindow)
+			s.queueTrigger(t)
+		case needs && !seat:
+			t.Trigger.Reason = string(engine.ConstraintSeats)
+			s.queueTrigger(t)
+		default:
+			return Candidate{Row: t.Row, Stored: t.Stored, Attempt: s.newAttemptID(), Trigger: t.Trigger,
+				Seated: needs}, true
+		}
+	}
+	for len(s.Closed) < deferBatch {
+		row, ok := s.Queue.Pop(s.order(), seat)
+		if !ok {
+			break
+		}
+		needs := s.needsSeat(row.Number)
+		switch {
+		case s.Lines[row.ID] != nil || s.Excluded.Covers(&row):
+		case s.callableFor(row.Number) <= 0:
+			s.Closed = append(s.Closed, row)
+		case needs && !seat:
+			s.Queue.PushSeatedOnly(row)
+		default:
+			return Candidate{Row: row, Attempt: s.newAttemptID(), Seated: needs}, true
+		}
+	}
+	return Candidate{}, false
+}
+
+// settleTriggers answers triggers that cannot be dialled now.
+func (s *Dialler) settleTriggers(reason string) {
+	if s.Round != nil {
+		return
+	}
+	for _, t := range s.Triggers {
+		t.Trigger.Reason = reason
+		s.queueTrigger(t)
+	}
+	s.Triggers = nil
+}
 
 func (s *Dialler) startRound(candidates []Candidate) {
 	s.Rounds++
@@ -21,6 +172,13 @@ func (s *Dialler) startRound(candidates []Candidate) {
 	s.Round = &Round{N: n, Candidates: candidates, SeatTarget: s.SeatTarget}
 	s.arm(TimerRound, roundTimeout, Deferred{Event: &roundLate{n}})
 	s.emit(ReserveTrunks{n, legs})
+}
+
+// ReservedTrunks answers a round's ReserveTrunks.
+func ReservedTrunks(round int, r *call.Reservation) *TrunksReserved {
+	m := &TrunksReserved{Round: round, Legs: r.Legs, Trunks: r.Trunks, Media: r.Media, Validity: r.Validity}
+	m.Constraint, m.RetryAt = r.Why()
+	return m
 }
 
 // trunksReserved requests a caller ID for the contacts that got a channel; the others go back to
