@@ -118,7 +118,7 @@ func (s *Pacer) closeSockets(want int) {
 	if s.Surplus == 0 {
 		s.Surplus = s.boot
 	}
-	keep := s.socketSeats()
+	keep := max(s.socketSeats(), 0) // fewer seats may be left than are in use
 	if s.M.C.State != campaign.Running || s.boot >= s.Surplus.Add(fleet.SocketIdle) {
 		keep = want
 	}

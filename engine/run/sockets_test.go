@@ -195,6 +195,20 @@ func TestTheFleetIsToldOfTheThirdSocketInARowThatIsRefused(t *testing.T) {
 	}
 }
 
+// A node that has lost its lease, or whose fleet was away, is left with fewer seats than are in use.
+func TestSocketsAreClosedWhenFewerSeatsAreLeftThanAreInUse(t *testing.T) {
+	w, ids := ringThree(t)
+	for _, c := range []engine.ContactID{"c1", "c2"} {
+		w.moved(c, attempt.PhaseWaiting)
+		w.moved(c, attempt.PhaseServed)
+	}
+	w.forget()
+	w.seats(0)
+	if got := sent[CloseSocket](w); len(got) != 1 || got[0].Socket != ids[2] || len(w.s.Sockets) != 0 {
+		t.Errorf("closed %v, left %+v", got, w.s.Sockets)
+	}
+}
+
 func TestSocketsThatNoLineWantsAreClosed(t *testing.T) {
 	w, _ := ringThree(t)
 	for _, id := range []engine.ContactID{"c1", "c2", "c3"} {
