@@ -139,8 +139,8 @@ func (o Ownership) CloseDialout(a attempt.Attempt, epoch int64) {
 	}()
 }
 
-// Taken says that another node has adopted a call whose legs are here. Only the actor of a dialout
-// is told: a campaign's actors are stopped as a whole.
+// Taken says that another node acts for a call: it has adopted the legs here, or this node was
+// without its lease. Only the actor of a dialout is told: a campaign's actors are stopped as a whole.
 func (o Ownership) Taken(id engine.AttemptID) {
 	o.t.writers.LetGo(func(a *attempt.Attempt) bool { return a.ID == id })
 	if of, ok := o.t.calls.Owners.Of(id); ok && of.Campaign == "" {

@@ -116,22 +116,44 @@ func (k *Keeper) round(ctx context.Context) {
 		return // the database is down
 	}
 	if k.owed = k.owed || gone || as != k.was; k.owed {
-		k.owed = k.closeDialouts(ctx) != nil
+		// Once more after joining anew: by then the actors of taken calls are gone.
+		k.owed = k.closeDialouts(ctx) != nil || as != k.was
 	}
 	switch {
 	case drained: // actors that did not stop before
 		k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
-	case as != k.was:
+		k.lost(as == k.was)
+	case as != k.was: // the actors are those of an earlier incarnation
 		k.letGo(ctx, func(engine.CampaignID) bool { return true }, nil)
+		k.lost(false)
 		k.look(ctx)
 	default:
+		k.lost(true)
 		k.look(ctx)
 	}
 	k.was = as
 }
 
+// lost handles calls that no node has any more. An owner ends what is left of them at the carrier.
+// A node that was without its lease is none: another one has taken its calls over by now, and may
+// have found them where this one did not hear of them.
+func (k *Keeper) lost(owner bool) {
+	lost := k.cfg.Calls.Lost()
+	if len(lost) == 0 {
+		return
+	}
+	if !owner {
+		for _, id := range lost {
+			k.cfg.Tree.Taken(id)
+		}
+		return
+	}
+	k.log.Warn().Int("calls", len(lost)).Msg("the nodes that carried calls are gone, and have not come back")
+	k.cfg.Tree.LegsGone(lost)
+}
+
 // bury records which nodes are gone. The legs they had count as lost once they must have ended
-// them. ok is false if the nodes could not be listed.
+// them (lost). ok is false if the nodes could not be listed.
 func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -150,10 +172,6 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 		if k.cfg.Gone != nil {
 			k.cfg.Gone(id)
 		}
-	}
-	if lost := k.cfg.Calls.Lost(); len(lost) > 0 {
-		k.log.Warn().Int("calls", len(lost)).Msg("the nodes that carried calls are gone, and have not come back")
-		k.cfg.Tree.LegsGone(lost)
 	}
 	return len(gone) > 0, true
 }

@@ -183,6 +183,8 @@ func (w tree) CloseDialout(a attempt.Attempt, epoch int64) {
 	w.note("close %s, epoch %d", a.ID, epoch)
 }
 
+func (w tree) Taken(id engine.AttemptID) { defer w.lock()(); w.note("taken %s", id) }
+
 func (w tree) LegsGone(ids []engine.AttemptID) { defer w.lock()(); w.note("legs gone %v", ids) }
 
 func (w gateway) Join(id engine.Incarnation) { defer w.lock()(); w.note("join %d", id) }
@@ -331,6 +333,28 @@ func TestAFencedNodeLeavesItsCampaignsUpUntilItIsSomebodyAgain(t *testing.T) {
 		})
 }
 
+// A node that was cut off has not heard of calls on another node for so long that they count as
+// lost. Their next owner has found them there: nothing is ended at the carrier.
+func TestWhatAFencedNodeDidNotHearOfIsNotItsToEnd(t *testing.T) {
+	keeping(t, func(w *world) { w.active = []engine.CampaignID{"ours"}; w.owns("ours", 1) },
+		func(t *testing.T, w *world, k *Keeper) {
+			k.Fence(1, "expired")
+			time.Sleep(30 * lookEvery)
+			w.mu.Lock()
+			w.owns("ours", 2)
+			w.lost = []engine.AttemptID{"x"}
+			w.mu.Unlock()
+			w.expect(t, "act as 0")
+			k.Begin(3)
+			w.expect(t, "join 3", "act as 3", "stop ours", "taken x")
+			w.mu.Lock()
+			w.lost = []engine.AttemptID{"y"}
+			w.mu.Unlock()
+			time.Sleep(lookEvery)
+			w.expect(t, "legs gone [y]")
+		})
+}
+
 // The calls that the node carried are lost; those outside campaigns are closed
 // by one node, under the epoch of its claim.
 func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
@@ -344,7 +368,7 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 		w.nodes[1].Live = false
 		w.mu.Unlock()
 		time.Sleep(3 * lookEvery)
-		w.expect(t, "gone 2", "legs gone [x]", "claim dialouts/2", "close theirs, epoch 3")
+		w.expect(t, "gone 2", "claim dialouts/2", "close theirs, epoch 3", "legs gone [x]")
 	})
 }
 

@@ -50,6 +50,8 @@ type Tree interface {
 	CloseDialout(a attempt.Attempt, epoch int64)
 	// LegsGone says that the node with the legs of these attempts is gone.
 	LegsGone(ids []engine.AttemptID)
+	// Taken says that another node acts for a call.
+	Taken(id engine.AttemptID)
 }
 
 // Calls are the calls whose legs and campaign are on different nodes; package gateway implements
