@@ -339,10 +339,10 @@ func TestARequestThatComesTwiceIsCarriedOutOnce(t *testing.T) {
 func TestARequestOfALifeThatIsOverIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	db := newDatabase()
-	nodes := start(t, db, 2, nil)
-	db.mu.Lock()
 	db.last++
 	before := db.last
+	nodes := start(t, db, 2, nil)
+	db.mu.Lock()
 	db.nodes[before] = &ownership.Node{Incarnation: before, Address: nodes[1].Address()}
 	db.mu.Unlock()
 	if _, err := nodes[0].AskNode(t.Context(), before, "who", nil); engine.ErrorCode(err) != "node_not_found" {

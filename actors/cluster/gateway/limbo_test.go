@@ -231,6 +231,37 @@ func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
 	})
 }
 
+// Others may read in the database that a node has joined anew before it knows that itself, and ask for
+// the new incarnation. Its process is not over for that: when its lease is, its calls are in limbo.
+func TestAProcessThatDoesNotKnowYetThatItHasJoinedIsNotOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		c := n.join(t, 3, 7e10, nil)
+		b := n.join(t, 2, 9e9, nil)
+		n.mu.Lock()
+		n.nodes[5] = b // what the database says of the process of 2
+		n.mu.Unlock()
+		c.Ready(5)
+		pause(time.Second)
+		b.Join(5)
+		id := call(1)
+		c.dial(id, 5, &owned{})
+		pause(time.Second)
+		if len(b.ports.entries()) == 0 {
+			t.Fatal("the call was not placed")
+		}
+		n.isolate(5, true)
+		n.isolate(2, true)
+		c.Gone(5)
+		pause(2 * time.Second)
+		equal(t, "lost before it must have ended the call", c.Lost(), nil)
+		n.mu.Lock()
+		delete(n.nodes, 5)
+		n.mu.Unlock()
+	})
+}
+
 // A node that learns from the database that another node acts for one of its calls ends the call
 // and its audio, unless the other adopts it within seconds.
 func TestACallWhoseOwnerWasReplacedIsEndedUnlessThatOneHasIt(t *testing.T) {

@@ -399,6 +399,7 @@ func (l *Link) take(f *frame) {
 		l.mu.Unlock()
 		return
 	}
+	l.over.Store(false) // whoever said so was wrong
 	now := l.of.cfg.Clock.Boot()
 	if f.echo > now { // of no stamp that we sent
 		f.echo = 0

@@ -177,7 +177,8 @@ func (ls *Links) Receive(b []byte) {
 	switch {
 	case l == nil:
 		ls.stats.Strays.Add(1)
-		if !f.over && !ls.Was(f.to) {
+		// A later incarnation than its own may be this process's: others can know before it does.
+		if !f.over && !ls.Was(f.to) && f.to < ls.Self() {
 			over := frame{from: f.to, to: f.from, speaks: Version, since: Oldest, over: true}
 			ls.send(f.from, over.encode())
 		}
