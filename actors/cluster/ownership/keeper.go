@@ -17,6 +17,9 @@ const (
 	// lookEvery is the interval of the search for unowned campaigns: a dead node is replaced within
 	// its lease, its margin and this interval.
 	lookEvery = time.Second
+	// dialoutsEvery is the interval at which the calls outside campaigns of lost nodes are looked for
+	// while this process has some of them.
+	dialoutsEvery = 5 * time.Second
 	// askFor bounds how long the database may take to list the nodes, stopFor how long the actors
 	// of one campaign may take to stop.
 	askFor  = 2 * time.Second
@@ -39,7 +42,8 @@ type Keeper struct {
 	nodes   []ownership.Node // as last listed
 	balance ownership.Balance
 	was     engine.Incarnation // the incarnation in the last round
-	owed    bool               // calls outside campaigns of lost nodes are yet to be closed
+	// dialoutsAt is when calls outside campaigns of lost nodes are looked for again; 0: when one is lost.
+	dialoutsAt engine.BootTime
 
 	mu      sync.Mutex
 	as      engine.Incarnation // 0: fenced
@@ -115,9 +119,15 @@ func (k *Keeper) round(ctx context.Context) {
 	if !ok {
 		return // the database is down
 	}
-	if k.owed = k.owed || gone || as != k.was; k.owed {
-		// Once more after joining anew: by then the actors of taken calls are gone.
-		k.owed = k.closeDialouts(ctx) != nil || as != k.was
+	now := k.cfg.Clock.Boot()
+	if gone || as != k.was || k.dialoutsAt != 0 && now >= k.dialoutsAt {
+		k.dialoutsAt = 0
+		switch here, err := k.closeDialouts(ctx); {
+		case err != nil:
+			k.dialoutsAt = now
+		case here:
+			k.dialoutsAt = now.Add(dialoutsEvery)
+		}
 	}
 	switch {
 	case drained: // actors that did not stop before
@@ -177,11 +187,12 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 }
 
 // closeDialouts closes the calls outside campaigns of lost nodes, unless the database is away. Only
-// one node does so for each of them.
-func (k *Keeper) closeDialouts(ctx context.Context) error {
+// one node does so for each of them. here says that some have an actor of this process: it goes on with
+// them, or ends without having been able to write that.
+func (k *Keeper) closeDialouts(ctx context.Context) (here bool, err error) {
 	open, err := k.cfg.Tree.OpenDialouts(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	mine := map[engine.Incarnation]int64{} // the epoch, 0: it is another node's
 	for i := range open {
@@ -190,18 +201,22 @@ func (k *Keeper) closeDialouts(ctx context.Context) error {
 		if !asked && !k.roll.There(id) {
 			of := ownership.Identity{Kind: ownership.Dialouts, ID: strconv.Itoa(int(id))}
 			if _, err := k.node.Claim(ctx, of); err != nil {
-				return err
+				return here, err
 			}
 			if w, ok := k.node.Owned(of); ok {
 				epoch = w.Epoch
 			}
 			mine[id] = epoch
 		}
-		if epoch > 0 && !k.cfg.Tree.Has(open[i].ID) { // this process may have been that node
+		switch {
+		case epoch == 0:
+		case k.cfg.Tree.Has(open[i].ID): // this process was that node, or has adopted the call
+			here = true
+		default:
 			k.cfg.Tree.CloseDialout(open[i], epoch)
 		}
 	}
-	return nil
+	return here, nil
 }
 
 func campaignOf(id engine.CampaignID) ownership.Identity {

@@ -168,7 +168,7 @@ func (w tree) Left(id engine.CampaignID) {
 	delete(w.stopped, id)
 }
 
-func (w tree) Has(id engine.AttemptID) bool { return w.here[id] }
+func (w tree) Has(id engine.AttemptID) bool { defer w.lock()(); return w.here[id] }
 
 func (w tree) OpenDialouts(context.Context) ([]attempt.Attempt, error) {
 	defer w.lock()()
@@ -369,6 +369,25 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 		w.mu.Unlock()
 		time.Sleep(3 * lookEvery)
 		w.expect(t, "gone 2", "claim dialouts/2", "close theirs, epoch 3", "legs gone [x]")
+	})
+}
+
+// The actor of a call that this process goes on with may be gone before its end is stored.
+func TestACallOfAGoneNodeIsClosedOnceItsActorHereIsGone(t *testing.T) {
+	keeping(t, func(w *world) {
+		w.open = []attempt.Attempt{{ID: "here", Node: 2}}
+		w.here["here"] = true
+	}, func(t *testing.T, w *world, _ *Keeper) {
+		w.mu.Lock()
+		w.nodes[1].Live = false
+		w.mu.Unlock()
+		time.Sleep(20 * lookEvery)
+		w.expect(t, "gone 2", "claim dialouts/2")
+		w.mu.Lock()
+		delete(w.here, "here")
+		w.mu.Unlock()
+		time.Sleep(dialoutsEvery)
+		w.expect(t, "close here, epoch 3")
 	})
 }
 
