@@ -165,6 +165,16 @@ func (g *Gateway) Lost() (lost []engine.AttemptID) {
 	return lost
 }
 
+// Disown gives up all calls of this node's runs that other nodes carry, and returns them: they stay
+// with those nodes for the next owner.
+func (g *Gateway) Disown() (all []engine.AttemptID) {
+	for _, r := range g.routes.where(func(r *route) bool { return r.link != nil }) {
+		g.routes.drop(r)
+		all = append(all, r.id)
+	}
+	return all
+}
+
 // Close ends the gateway. Calls here go on in the ports, without an owner.
 func (g *Gateway) Close() {
 	g.once.Do(func() { close(g.stop) })

@@ -231,6 +231,31 @@ func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
 	})
 }
 
+// A node that joins anew acts for no call on another node: the call goes on there for its next owner.
+func TestCallsElsewhereAreGivenUpWholeAndFoundByTheNextOwner(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		a, b := n.join(t, 1, 5e12, nil), n.join(t, 2, 9e9, nil)
+		id, own := call(1), call(2)
+		a.dial(id, 2, &owned{})
+		a.dial(own, 1, &owned{})
+		pause(time.Second)
+		equal(t, "given up", a.Disown(), []engine.AttemptID{id})
+		if a.Carried() != 0 || a.Away(id) {
+			t.Errorf("%d ways are left", a.Carried())
+		}
+		pause(5 * time.Second)
+		a.Join(7)
+		known := a.asks(t, id)
+		pause(time.Minute)
+		equal(t, "known legs", known(), []engine.LegID{id.Leg(1)})
+		if hungUp(b) || hungUp(a) {
+			t.Error("it was ended")
+		}
+	})
+}
+
 // Others may read in the database that a node has joined anew before it knows that itself, and ask for
 // the new incarnation. Its process is not over for that: when its lease is, its calls are in limbo.
 func TestAProcessThatDoesNotKnowYetThatItHasJoinedIsNotOver(t *testing.T) {

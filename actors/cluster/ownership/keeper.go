@@ -119,47 +119,55 @@ func (k *Keeper) round(ctx context.Context) {
 	if !ok {
 		return // the database is down
 	}
-	now := k.cfg.Clock.Boot()
-	if gone || as != k.was || k.dialoutsAt != 0 && now >= k.dialoutsAt {
-		k.dialoutsAt = 0
-		switch here, err := k.closeDialouts(ctx); {
-		case err != nil:
-			k.dialoutsAt = now
-		case here:
-			k.dialoutsAt = now.Add(dialoutsEvery)
-		}
-	}
-	switch {
+	anew := as != k.was
+	switch all := func(engine.CampaignID) bool { return true }; {
 	case drained: // actors that did not stop before
-		k.letGo(ctx, func(engine.CampaignID) bool { return true }, k.giveUp)
-		k.lost(as == k.was)
-	case as != k.was: // the actors are those of an earlier incarnation
-		k.letGo(ctx, func(engine.CampaignID) bool { return true }, nil)
-		k.lost(false)
-		k.look(ctx)
-	default:
-		k.lost(true)
+		k.letGo(ctx, all, k.giveUp)
+	case anew: // the actors are those of an earlier incarnation
+		k.letGo(ctx, all, nil)
+	}
+	if anew {
+		k.disown()
+	} else {
+		k.lost()
+	}
+	k.dialouts(ctx, gone || anew)
+	if !drained {
 		k.look(ctx)
 	}
 	k.was = as
 }
 
-// lost handles calls that no node has any more. An owner ends what is left of them at the carrier.
-// A node that was without its lease is none: another one has taken its calls over by now, and may
-// have found them where this one did not hear of them.
-func (k *Keeper) lost(owner bool) {
-	lost := k.cfg.Calls.Lost()
-	if len(lost) == 0 {
+// lost ends what is left at the carrier of calls that no node has any more.
+func (k *Keeper) lost() {
+	if lost := k.cfg.Calls.Lost(); len(lost) > 0 {
+		k.log.Warn().Int("calls", len(lost)).Msg("the nodes that carried calls are gone, and have not come back")
+		k.cfg.Tree.LegsGone(lost)
+	}
+}
+
+// disown gives up the calls on other nodes that this one had under an earlier incarnation: others have
+// taken them over by now, and may have found those of which this one did not hear; if none has, this one
+// adopts them again.
+func (k *Keeper) disown() {
+	for _, id := range k.cfg.Calls.Disown() {
+		k.cfg.Tree.Taken(id)
+	}
+}
+
+// dialouts closes the calls outside campaigns of lost nodes when it is time to.
+func (k *Keeper) dialouts(ctx context.Context, lost bool) {
+	now := k.cfg.Clock.Boot()
+	if !lost && (k.dialoutsAt == 0 || now < k.dialoutsAt) {
 		return
 	}
-	if !owner {
-		for _, id := range lost {
-			k.cfg.Tree.Taken(id)
-		}
-		return
+	k.dialoutsAt = 0
+	switch here, err := k.closeDialouts(ctx); {
+	case err != nil:
+		k.dialoutsAt = now
+	case here:
+		k.dialoutsAt = now.Add(dialoutsEvery)
 	}
-	k.log.Warn().Int("calls", len(lost)).Msg("the nodes that carried calls are gone, and have not come back")
-	k.cfg.Tree.LegsGone(lost)
 }
 
 // bury records which nodes are gone. The legs they had count as lost once they must have ended

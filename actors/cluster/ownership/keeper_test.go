@@ -42,6 +42,7 @@ type world struct {
 	carry   map[engine.Incarnation][]engine.AttemptID
 	began   time.Time
 	lost    []engine.AttemptID
+	carried []engine.AttemptID // by other nodes, for this one
 }
 
 var errAway = engine.Unavailable("database_unavailable", "away", time.Second)
@@ -202,6 +203,13 @@ func (w gateway) Lost() []engine.AttemptID {
 	return lost
 }
 
+func (w gateway) Disown() []engine.AttemptID {
+	defer w.lock()()
+	given := w.carried
+	w.carried = nil
+	return given
+}
+
 func (w gateway) Leave(a engine.AttemptID, _ engine.Incarnation, epoch int64, peers []engine.LegID) {
 	defer w.lock()()
 	w.note("leave %s %d %d", a, epoch, len(peers))
@@ -342,11 +350,11 @@ func TestWhatAFencedNodeDidNotHearOfIsNotItsToEnd(t *testing.T) {
 			time.Sleep(30 * lookEvery)
 			w.mu.Lock()
 			w.owns("ours", 2)
-			w.lost = []engine.AttemptID{"x"}
+			w.carried = []engine.AttemptID{"silent", "heard"}
 			w.mu.Unlock()
 			w.expect(t, "act as 0")
 			k.Begin(3)
-			w.expect(t, "join 3", "act as 3", "stop ours", "taken x")
+			w.expect(t, "join 3", "act as 3", "stop ours", "taken silent", "taken heard")
 			w.mu.Lock()
 			w.lost = []engine.AttemptID{"y"}
 			w.mu.Unlock()
@@ -368,7 +376,7 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 		w.nodes[1].Live = false
 		w.mu.Unlock()
 		time.Sleep(3 * lookEvery)
-		w.expect(t, "gone 2", "claim dialouts/2", "close theirs, epoch 3", "legs gone [x]")
+		w.expect(t, "gone 2", "legs gone [x]", "claim dialouts/2", "close theirs, epoch 3")
 	})
 }
 

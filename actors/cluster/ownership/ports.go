@@ -62,6 +62,8 @@ type Calls interface {
 	Gone(id engine.Incarnation)
 	// Lost returns the calls that no other node can have any more.
 	Lost() []engine.AttemptID
+	// Disown gives up and returns the calls on other nodes that this one acts for.
+	Disown() []engine.AttemptID
 	// Leave makes a live call wait for its campaign's next owner.
 	Leave(a engine.AttemptID, node engine.Incarnation, epoch int64, peers []engine.LegID)
 }
