@@ -107,7 +107,7 @@ func (s *Pacer) giveUpSockets() {
 // closeSockets closes old sockets on which no line relies, sockets that were not wanted for a
 // while, and sockets whose seats are needed otherwise.
 func (s *Pacer) closeSockets(want int) {
-	needed := min(s.inFlight(), s.Standing)
+	needed := max(min(s.inFlight(), s.Standing), 0)
 	for s.Standing > needed && s.boot >= s.Sockets[s.oldest()].Since.Add(fleet.SocketAge) {
 		s.dropSocket(s.oldest())
 	}
