@@ -33,8 +33,11 @@ func (r *record) calls(calls carrier.Rows, since time.Time) {
 	for i := range calls {
 		c, leg := &calls[i], engine.LegID(calls[i].CallID)
 		r.Add(c.InviteAt, promise.Arrived{Leg: leg, Trunk: trunkID, From: c.From, To: c.Number})
-		if !c.EndedAt.IsZero() {
-			r.Add(c.EndedAt, promise.Over{Leg: leg})
+		if over := c.EndedAt; !over.IsZero() {
+			if !over.After(c.InviteAt) { // refused at once: of one instant the judge hears the ends first
+				over = c.InviteAt.Add(time.Nanosecond)
+			}
+			r.Add(over, promise.Over{Leg: leg})
 		}
 		if id, _, _ := leg.Attempt(); !c.InviteAt.Before(since) {
 			r.Add(leftAt(c), promise.Invited{Campaign: r.campaigns[id], Leg: leg, Trunk: trunkID, From: c.From, To: c.Number})
