@@ -2,6 +2,7 @@ package call
 
 import (
 	"errors"
+	"time"
 
 	"dialler/engine"
 )
@@ -10,7 +11,9 @@ import (
 var (
 	ErrCallEnded    = engine.NotFound("call_ended", "")
 	ErrCallNotFound = engine.NotFound("call_not_found", "")
-	ErrNotAnswered  = engine.Conflict("call_not_answered",
+	// ErrBeingClosed refuses for now what concerns a call that a lost node may still have.
+	ErrBeingClosed = engine.Unavailable("call_being_closed", "", 2*time.Second)
+	ErrNotAnswered = engine.Conflict("call_not_answered",
 		"keys can be sent to an answered call only; wait until the call is answered")
 	ErrPersonErased    = engine.NotFound("person_erased", "")
 	ErrContactNotFound = engine.NotFound("contact_not_found", "")

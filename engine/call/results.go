@@ -58,8 +58,8 @@ func (c *Call) resultOf(m *StoreResult) bool {
 	case at == nil:
 		c.answer(m.Request, nil, m.Err)
 		return false
-	case at.State != attempt.Ended && c.owner.contact() == "": // a dialout that lives on another node
-		c.answer(m.Request, nil, ErrCallNotFound)
+	case at.State != attempt.Ended && c.owner.contact() == "": // a dialout that another node has, or is to close
+		c.answer(m.Request, nil, ErrBeingClosed)
 		return false
 	case at.State != attempt.Ended || c.Live() || c.Watching > 0:
 		c.olderResult(m, at)

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 )
 
@@ -19,9 +20,6 @@ const (
 	// goneFor bounds the wait for a node without a lease.
 	goneFor = 2 * time.Second
 )
-
-// errBeingClosed answers a command or a result for a call that its lost node may still have.
-var errBeingClosed = engine.Unavailable("call_being_closed", "", 2*time.Second)
 
 // dialoutAsked is a request about a call outside campaigns, sent to its node.
 type dialoutAsked struct {
@@ -62,7 +60,7 @@ func (r *Router) ofDialout(ctx context.Context, ask dialoutAsked, row *attempt.A
 	case live && engine.ErrorCode(err) != lifeOver || !unreachable(err):
 		return out, err
 	case !ask.Show && row.State != attempt.Ended: // it may go on, and no node here has it yet
-		return out, errBeingClosed
+		return out, call.ErrBeingClosed
 	}
 	return r.dialoutHere(ctx, ask)
 }

@@ -102,7 +102,7 @@ func TestADialoutOfANodeThatIsGoneIsAnsweredHere(t *testing.T) {
 				err := c.ask(one.router)
 				switch told := len(one.tree.got); {
 				case name != "call" && !ended:
-					if engine.ErrorCode(err) != errBeingClosed.Code || told > 0 {
+					if engine.ErrorCode(err) != "call_being_closed" || told > 0 {
 						t.Errorf("%s: %v, and this node did %v", name, err, one.tree.got)
 					}
 				case name == "call" && ended:
@@ -131,7 +131,7 @@ func TestADialoutOfALifeThatIsOverIsAnsweredHereThoughItsLeaseGoesOn(t *testing.
 		err := c.ask(one.router)
 		switch told := len(one.tree.got); {
 		case name != "call":
-			if engine.ErrorCode(err) != errBeingClosed.Code || told > 0 {
+			if engine.ErrorCode(err) != "call_being_closed" || told > 0 {
 				t.Errorf("%s: %v, and this node did %v", name, err, one.tree.got)
 			}
 		case err != nil || told != 1:
