@@ -89,15 +89,22 @@ func (h *history) epochs(ctx context.Context) ([]acquired, error) {
 	return pgx.CollectRows(rows, scanAcquired)
 }
 
-// writers says which node stored the intent of each attempt.
-func (h *history) writers(ctx context.Context) (map[engine.AttemptID]string, error) {
-	rows, err := h.db.Query(ctx, "SELECT replace(attempt::text, '-', ''), node FROM witness.intents")
+// writer is the node that stored an attempt's intent, and the epoch in which it did: the row has that of
+// the last owner.
+type writer struct {
+	node  string
+	epoch int64
+}
+
+// writers says who stored the intent of each attempt.
+func (h *history) writers(ctx context.Context) (map[engine.AttemptID]writer, error) {
+	rows, err := h.db.Query(ctx, "SELECT replace(attempt::text, '-', ''), node, epoch FROM witness.intents")
 	if err != nil {
 		return nil, err
 	}
-	all, id, node := map[engine.AttemptID]string{}, "", ""
-	_, err = pgx.ForEachRow(rows, []any{&id, &node}, func() error {
-		all[engine.AttemptID(id)] = node
+	all, id, w := map[engine.AttemptID]writer{}, "", writer{}
+	_, err = pgx.ForEachRow(rows, []any{&id, &w.node, &w.epoch}, func() error {
+		all[engine.AttemptID(id)] = w
 		return nil
 	})
 	return all, err

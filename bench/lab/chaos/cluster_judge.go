@@ -236,9 +236,9 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 	for i := range attempts {
 		a := &attempts[i]
 		byID[string(a.ID)] = a
-		if by := acquirer[term{a.Campaign, a.Epoch}]; a.Campaign != "" && by != writers[a.ID] {
-			k.rep.fail("attempt %s of epoch %d was stored by %s, and %s had acquired the epoch",
-				a.ID, a.Epoch, writers[a.ID], by)
+		w := writers[a.ID]
+		if by := acquirer[term{a.Campaign, w.epoch}]; a.Campaign != "" && by != w.node {
+			k.rep.fail("attempt %s of epoch %d was stored by %s, and %s had acquired the epoch", a.ID, w.epoch, w.node, by)
 		}
 	}
 	for i := range calls {
@@ -249,7 +249,8 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 		}
 		at := leftAt(&calls[i])
 		if a.Campaign != "" {
-			facts.Add(at, promise.Acted{Identity: string(a.Campaign), Epoch: a.Epoch, By: writers[a.ID]})
+			w := writers[a.ID]
+			facts.Add(at, promise.Acted{Identity: string(a.Campaign), Epoch: w.epoch, By: w.node})
 		}
 		switch l, ok := lives[a.Node]; {
 		case !ok:
