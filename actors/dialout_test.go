@@ -35,6 +35,32 @@ func TestADialoutThatIsRefusedGivesItsSeatBackAtOnce(t *testing.T) {
 	})
 }
 
+// Of a call that another node acts for nothing is left here: not its actor, its seat or its number among
+// the live ones.
+func TestNothingIsLeftOfADialoutThatAnotherNodeHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, time.Minute), nil)
+		defer r.tree.Close()
+		r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
+		r.tree.NumberChanged(r.store.Nums[0])
+		time.Sleep(time.Second) // virtual
+		rep, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second) // virtual; it is in a conversation
+		if n := r.tree.LiveCalls(); n != 1 {
+			t.Fatalf("%d live calls", n)
+		}
+		r.tree.Ownership().Taken(rep.AttemptID)
+		synctest.Wait()
+		if n, held := r.tree.LiveCalls(), r.tree.Stats().Fleet.SeatsHeld.Load(); n != 0 || held != 0 ||
+			r.tree.Has(rep.AttemptID) {
+			t.Errorf("%d live calls, %d seats", n, held)
+		}
+	})
+}
+
 func TestATrunkTakesCallsAsSoonAsItIsConfigured(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ type Stats struct {
 	Ended      atomic.Int64 // attempts ended, of those begun and those recovered
 	outcomes   [engine.OutcomeCount]atomic.Int64
 	Recovered  atomic.Int64 // attempts of an earlier process, taken over to be closed
-	Released   atomic.Int64 // attempts that went on under their campaign's next owner
+	Released   atomic.Int64 // attempts that went on under their next owner
 	Answered   atomic.Int64
 	Served     atomic.Int64
 	Abandoned  atomic.Int64

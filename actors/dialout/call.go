@@ -35,7 +35,12 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 	case *actor.Started:
 		c.Begin(ctx.Self(), c.carryOut)
 		c.start()
-	case *actor.Stopping, *actor.Stopped:
+	case *actor.Stopping:
+		if c.core.Call.Live() {
+			c.d.Stats.Released.Add(1) // another node goes on with it
+		}
+		c.Disown()
+	case *actor.Stopped:
 		c.Disown()
 	case *actor.Restarting:
 	default:
