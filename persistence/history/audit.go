@@ -86,9 +86,12 @@ func (f Finding) String() string {
 	return s + ": " + f.What
 }
 
-// Of returns what differs in a run, or in no run in particular, a sentence each.
+// Of returns what differs in a run, in none in particular, or in one that there never was, where rows of
+// this run may have been moved to; a sentence each.
 func (a *Audit) Of(run int) (said []string) {
+	known := map[int]bool{}
 	for _, r := range a.Runs {
+		known[r.Run] = true
 		for _, d := range r.Differences {
 			if r.Run == run {
 				said = append(said, fmt.Sprintf("run %d: %s: events %s, tables %s", run, d.Figure, d.A, d.B))
@@ -96,7 +99,7 @@ func (a *Audit) Of(run int) (said []string) {
 		}
 	}
 	for _, f := range a.Findings {
-		if f.Run == run || f.Run == 0 {
+		if f.Run == run || !known[f.Run] {
 			said = append(said, f.String())
 		}
 	}

@@ -73,8 +73,7 @@ CREATE INDEX contacts_due_list ON contacts (campaign_id, run, due_class, positio
     WHERE due_at IS NOT NULL AND due_class IN (1, 2);
 -- … callbacks by time, retries by attempt number and then by time. All classes
 -- are in it: it also gives the earliest due time.
-CREATE INDEX contacts_due_time
-    ON contacts (campaign_id, run, due_class, (CASE WHEN due_class = 3 THEN used ELSE 0 END), due_at)
+CREATE INDEX contacts_due_time ON contacts (campaign_id, run, due_class, (CASE WHEN due_class = 3 THEN used ELSE 0 END), due_at)
     WHERE due_at IS NOT NULL;
 CREATE INDEX contacts_result_due ON contacts (campaign_id, result_due_at) WHERE result_due_at IS NOT NULL;
 

@@ -29,8 +29,8 @@ ALTER TABLE attempts ADD COLUMN attestation text NOT NULL DEFAULT '';
 -- +goose Down
 ALTER TABLE attempts DROP COLUMN attestation;
 ALTER TABLE trunks
-    DROP COLUMN kind, DROP COLUMN from_user, DROP COLUMN caller_id_header, DROP COLUMN privacy,
-    DROP COLUMN number_country, DROP COLUMN outbound_proxy, DROP COLUMN listener, DROP COLUMN external_host,
-    DROP COLUMN tls_server_name, DROP COLUMN tls_roots, DROP COLUMN tls_insecure, DROP COLUMN register_s,
-    DROP COLUMN user_agent, DROP COLUMN extra_headers, DROP COLUMN redirects, DROP COLUMN reliable_provisionals,
-    DROP COLUMN session_s, DROP COLUMN inbound, DROP COLUMN media, DROP COLUMN origin;
+    DROP COLUMN kind, DROP COLUMN from_user, DROP COLUMN caller_id_header, DROP COLUMN privacy, DROP COLUMN number_country,
+    DROP COLUMN outbound_proxy, DROP COLUMN listener, DROP COLUMN external_host, DROP COLUMN tls_server_name,
+    DROP COLUMN tls_roots, DROP COLUMN tls_insecure, DROP COLUMN register_s, DROP COLUMN user_agent,
+    DROP COLUMN extra_headers, DROP COLUMN redirects, DROP COLUMN reliable_provisionals, DROP COLUMN session_s,
+    DROP COLUMN inbound, DROP COLUMN media, DROP COLUMN origin;

@@ -7,8 +7,7 @@ ALTER TABLE imports ADD COLUMN IF NOT EXISTS dry_run boolean NOT NULL DEFAULT fa
 ALTER TABLE imports ADD COLUMN IF NOT EXISTS key_id text NOT NULL DEFAULT '';
 ALTER TABLE imports ADD COLUMN IF NOT EXISTS token text NOT NULL DEFAULT '';
 ALTER TABLE imports ADD COLUMN IF NOT EXISTS request_hash text NOT NULL DEFAULT '';
-CREATE UNIQUE INDEX IF NOT EXISTS imports_request ON imports (campaign_id, key_id, token)
-    WHERE token <> '' AND state <> 'failed';
+CREATE UNIQUE INDEX IF NOT EXISTS imports_request ON imports (campaign_id, key_id, token) WHERE token <> '' AND state <> 'failed';
 
 -- +goose Down
 DROP INDEX imports_request;
