@@ -13,10 +13,15 @@ import (
 // columnCap is how long a line may be; a tab counts as one.
 const columnCap = 120
 
+const ran = "a migration that has run somewhere is not edited"
+
 // longLines are the files that may have longer lines, and why.
 var longLines = map[string]string{
-	"persistence/migrations/00020_chain.sql": "databases keep a function's text: new ones would differ",
-	"http/console/src/api/schema.ts":         "generated",
+	"http/console/src/api/schema.ts":                   "generated",
+	"persistence/migrations/00001_tables.sql":          ran,
+	"persistence/migrations/00013_trunks.sql":          ran,
+	"persistence/migrations/00020_chain.sql":           ran,
+	"persistence/migrations/00034_import_requests.sql": ran,
 }
 
 func TestNoLineIsLongerThan120Columns(t *testing.T) {
