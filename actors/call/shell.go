@@ -220,6 +220,14 @@ func (s *Shell) stop(t attempt.Timer) {
 	}
 }
 
+// Leave stops an actor: a call that is still live goes on under another node.
+func (s *Shell) Leave() {
+	if s.call != nil && s.call.Live() {
+		s.d.Stats.Released.Add(1)
+	}
+	s.Disown()
+}
+
 // Disown releases the actor's attempt, which has no owner any more.
 func (s *Shell) Disown() {
 	if s.owned != "" {

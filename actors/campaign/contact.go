@@ -48,11 +48,10 @@ func (a *contactActor) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *actor.Started:
 		a.start(ctx.Self())
-	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *actor.Stopping:
+		a.Leave()
+	case *actor.Stopped, *actor.Restarting:
 		a.Disown()
-		if _, stops := msg.(*actor.Stopping); stops && a.core != nil && a.core.Call.Live() {
-			a.d.Stats.Released.Add(1) // another node goes on with it
-		}
 	case *writer.BarrierPassed:
 		a.load()
 	default:

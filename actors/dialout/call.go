@@ -36,10 +36,7 @@ func (c *dialoutCall) Receive(ctx actor.Context) {
 		c.Begin(ctx.Self(), c.carryOut)
 		c.start()
 	case *actor.Stopping:
-		if c.core.Call.Live() {
-			c.d.Stats.Released.Add(1) // another node goes on with it
-		}
-		c.Disown()
+		c.Leave()
 	case *actor.Stopped:
 		c.Disown()
 	case *actor.Restarting:

@@ -180,8 +180,8 @@ func (g *Gateway) Leave(a engine.AttemptID, node engine.Incarnation, epoch int64
 }
 
 // Replaced says that another node acts for an attempt whose legs are here: unless it adopts them
-// within Patience, they are hung up. A node that was cut off may be found by that owner some time
-// after it is back: it has until the moment at which the call would have ended had it stayed cut off.
+// within Patience, they are hung up. After this node was cut off, the new owner may need some time
+// to find it again: it has as long as the call would have lasted if the cut had gone on.
 func (g *Gateway) Replaced(a engine.AttemptID, peers []engine.LegID) {
 	g.Leave(a, 0, 0, peers)
 	if h := g.hosts.of(a); h != nil {

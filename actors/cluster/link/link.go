@@ -399,7 +399,7 @@ func (l *Link) take(f *frame) {
 		l.mu.Unlock()
 		return
 	}
-	l.over.Store(false) // whoever said so was wrong
+	l.over.Store(false) // it still sends
 	now := l.of.cfg.Clock.Boot()
 	if f.echo > now { // of no stamp that we sent
 		f.echo = 0

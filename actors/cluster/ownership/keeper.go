@@ -146,8 +146,8 @@ func (k *Keeper) lost() {
 	}
 }
 
-// disown gives up the calls on other nodes that this one had under an earlier incarnation: others have
-// taken them over by now, and may have found those of which this one did not hear; if none has, this one
+// disown gives up the calls on other nodes that belonged to an earlier incarnation of this one. Another
+// owner may have taken them over while this node was cut off and heard nothing; if none has, this node
 // adopts them again.
 func (k *Keeper) disown() {
 	for _, id := range k.cfg.Calls.Disown() {
@@ -195,8 +195,8 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 }
 
 // closeDialouts closes the calls outside campaigns of lost nodes, unless the database is away. Only
-// one node does so for each of them. here says that some have an actor of this process: it goes on with
-// them, or ends without having been able to write that.
+// one node does so for each of them. here reports that some of them have an actor in this process, which
+// may yet stop without having stored their end.
 func (k *Keeper) closeDialouts(ctx context.Context) (here bool, err error) {
 	open, err := k.cfg.Tree.OpenDialouts(ctx)
 	if err != nil {
