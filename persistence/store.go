@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/persistence/access"
 	"dialler/persistence/commit"
@@ -86,6 +87,10 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	}
 	return s, nil
 }
+
+// UseRowKey sets the installation's key for the digests of rows. A program that never calls it makes
+// none, and an audit by it compares none.
+func (s *Store) UseRowKey(k chain.RowKey) { s.db.RowKey.Store(&k) }
 
 // Close waits for running operations and closes every connection.
 func (s *Store) Close() {

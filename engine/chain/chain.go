@@ -2,14 +2,18 @@ package chain
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"strconv"
 	"time"
 
 	"dialler/engine"
 )
 
-// Hash is a SHA-256 hash.
-type Hash [sha256.Size]byte
+// Hash is a SHA-256 hash of HashSize bytes.
+type Hash [HashSize]byte
+
+// HashSize is the length of a Hash.
+const HashSize = sha256.Size
 
 // String returns 64 hex digits.
 func (h Hash) String() string {
@@ -73,11 +77,16 @@ func (r *Record) AppendText(dst []byte) ([]byte, error) {
 // Digest is the digest of an event's text.
 func Digest(text []byte) Hash { return sha256.Sum256(text) }
 
-// Link is the hash of a batch: over the hash of the previous batch (all zero for the first) and the
-// concatenated digests of its events in the order of their sequence.
-func Link(before Hash, digests []byte) Hash {
+// Link is the hash of a batch: over the hash of the previous batch (all zero for the first), the
+// concatenated digests of its events in the order of their sequence and, if it has any, its entries
+// of rows and their length in four bytes, big endian.
+func Link(before Hash, digests, rows []byte) Hash {
 	h := sha256.New()
 	h.Write(before[:])
 	h.Write(digests)
+	if len(rows) > 0 {
+		h.Write(rows)
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(rows)))) //nolint:gosec // fits in memory
+	}
 	return Hash(h.Sum(nil))
 }

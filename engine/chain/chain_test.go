@@ -129,11 +129,11 @@ func TestTheTextOfAnEventIsCanonicalJSON(t *testing.T) {
 
 func TestABatchIsLinkedToTheOneBefore(t *testing.T) {
 	a, b := chain.Digest([]byte("a")), chain.Digest([]byte("b"))
-	first := chain.Link(chain.Hash{}, a[:])
+	first := chain.Link(chain.Hash{}, a[:], nil)
 	if want := sha256.Sum256(append(make([]byte, 32), a[:]...)); first != want {
 		t.Errorf("%s", first)
 	}
-	second := chain.Link(first, append(b[:], a[:]...))
+	second := chain.Link(first, append(b[:], a[:]...), nil)
 	if want := sha256.Sum256(append(append(first[:], b[:]...), a[:]...)); second != want {
 		t.Errorf("%s", second)
 	}

@@ -9,15 +9,15 @@ type Verifier struct {
 	Hash Hash
 }
 
-// Batch advances to the next batch of the chain, given its stored number, the digests of its events
-// and its hash. It returns what is wrong, "" if nothing is, and continues from the stored values,
+// Batch advances to the next batch of the chain, given its stored number, the digests of its events,
+// its entries of rows and its hash. It returns what is wrong, "" if nothing is, and continues from the stored values,
 // so that each break is reported once.
-func (v *Verifier) Batch(n int64, digests []byte, hash Hash) (wrong string) {
+func (v *Verifier) Batch(n int64, digests, rows []byte, hash Hash) (wrong string) {
 	switch {
 	case n != v.N+1:
 		wrong = fmt.Sprintf("batches are missing: %d follows %d", n, v.N)
-	case Link(v.Hash, digests) != hash:
-		wrong = "its hash does not match its events and the batch before"
+	case Link(v.Hash, digests, rows) != hash:
+		wrong = "its hash does not match its events, its rows and the batch before"
 	}
 	v.N, v.Hash = n, hash
 	return wrong

@@ -109,8 +109,8 @@ func file(t testing.TB) []byte {
 			digests = append(digests, d[:]...)
 		}
 		n++
-		before = chain.Link(before, digests)
-		must(w.Batch(n, len(part), before))
+		before = chain.Link(before, digests, nil)
+		must(w.Batch(n, len(part), before, nil, nil))
 	}
 	_, err := w.End()
 	must(err)

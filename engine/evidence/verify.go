@@ -327,7 +327,8 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		err := json.Unmarshal(hashes.Bytes(), &b)
 		raw, bad := hex.DecodeString(b.Hash)
 		var hash chain.Hash
-		if err != nil || bad != nil || len(raw) != len(hash) || b.Events < 1 {
+		if err != nil || bad != nil || len(raw) != len(hash) ||
+			b.Events < 0 || b.Events+len(b.Rows) < 1 {
 			return f, errors.New("a line of " + BatchesFile + " is not a batch")
 		}
 		copy(hash[:], raw)
@@ -340,7 +341,7 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 			d := chain.Digest(text)
 			digests = append(digests, d[:]...)
 		}
-		if wrong := c.Batch(b.Batch, digests, hash); wrong != "" {
+		if wrong := c.Batch(b.Batch, digests, b.Rows, hash); wrong != "" {
 			v.wrong("batch %d of the chain (to event %d): %s", b.Batch, last, wrong)
 		}
 	}

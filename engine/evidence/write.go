@@ -247,15 +247,18 @@ type batchLine struct {
 	Batch  int64  `json:"batch"`
 	Events int    `json:"events"` // number of lines of events.jsonl
 	Hash   string `json:"hash"`
+	// Rows are the entries of the rows that the batch's transaction wrote, Code is the batch's own.
+	Rows []byte `json:"rows,omitempty"`
+	Code []byte `json:"code,omitempty"`
 }
 
 // Batch writes a batch of the chain, in order.
-func (w *Writer) Batch(n int64, events int, hash chain.Hash) error {
+func (w *Writer) Batch(n int64, events int, hash chain.Hash, rows, code []byte) error {
 	if err := w.open(BatchesFile); err != nil {
 		return err
 	}
 	w.manifest.Batches, w.manifest.Head = n, hash.String()
-	return json.NewEncoder(w.out).Encode(batchLine{n, events, hash.String()})
+	return json.NewEncoder(w.out).Encode(batchLine{n, events, hash.String(), rows, code})
 }
 
 // Finding notes in the manifest what the audit of the run found.

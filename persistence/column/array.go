@@ -144,6 +144,11 @@ func (a *Array) ID(s string) {
 		a.Null()
 		return
 	}
+	a.UUID(b)
+}
+
+// UUID appends a uuid.
+func (a *Array) UUID(b [16]byte) {
 	a.length(16)
 	a.buf = append(a.buf, b[:]...)
 }

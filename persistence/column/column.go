@@ -212,6 +212,7 @@ type Batch[T any] struct {
 	cols  []Of[T]
 	shape *Layout
 	rows  Array
+	at    []int // where each column of the last row begins
 }
 
 func (b *Batch[T]) Reset(cols []Of[T], shape *Layout) {
@@ -226,8 +227,10 @@ func (b *Batch[T]) Add(row *T) error {
 	n, start := a.n, len(a.buf)
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 0)
 	a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(len(b.shape.slots))) //nolint:gosec // a table has few columns
+	b.at = b.at[:0]
 	for _, s := range b.shape.slots {
 		a.buf = binary.BigEndian.AppendUint32(a.buf, s.oid)
+		b.at = append(b.at, len(a.buf))
 		if s.column < 0 {
 			a.Null()
 		} else if err := b.cols[s.column].Put(a, row); err != nil {

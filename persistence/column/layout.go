@@ -17,6 +17,7 @@ type Layout struct {
 }
 
 type slot struct {
+	name   string
 	oid    uint32
 	column int // index into the list of columns; -1 if not one of ours
 }
@@ -35,7 +36,7 @@ func ReadLayout[T any](ctx context.Context, tx pgx.Tx, l *Layout, table string, 
 	var name string
 	var oid uint32
 	_, err := pgx.ForEachRow(rows, []any{&name, &oid}, func() error {
-		s := slot{oid: oid, column: -1}
+		s := slot{name: name, oid: oid, column: -1}
 		if i, ok := at[name]; ok {
 			s.column = i
 			if cols[i].Typ.oid != oid {

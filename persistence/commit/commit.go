@@ -121,7 +121,7 @@ var statements = map[string]string{
 		DO NOTHING`,
 	"reviews":      insertReviews,
 	"legs":         column.UpsertInto("legs", table.LegColumns, "attempt_id, n", table.LegNewer),
-	"events":       table.TellEvents(table.OwnSlot),
+	"told events":  table.InsertEvents,
 	"fresh events": table.FreshEvents,
 	"append batch": table.AppendBatch,
 	"campaigns":    column.UpsertInto("campaigns", table.CampaignColumns, "id", "excluded.seq >= t.seq"),
@@ -289,8 +289,8 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 		g.rows.reset()
 		w.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: w.db.Config.Now(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused,
-		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, staleEpoch: w.db.Epochs.Stale,
+	tx := &commit{ctx: ctx, now: w.db.Config.Now(), pgx: conn.Conn(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused,
+		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, written: w.db.Written(), staleEpoch: w.db.Epochs.Stale,
 		acting: engine.Incarnation(w.db.Acting.Load())}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
@@ -306,8 +306,11 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 type commit struct {
 	ctx     context.Context
 	now     time.Time // of the program
+	pgx     *pgx.Conn
 	conn    *pgconn.PgConn
 	g       *group
+	written *table.Rows
+	swept   []swept
 	writes  []journal.Write
 	refused []error
 	// repeated means some of it may be stored already.

@@ -26,7 +26,7 @@ type group struct {
 	arrays    [10]column.Array // parameters of the smaller statements
 	instants  column.Array
 	text      []byte // an event's text, to be hashed
-	links     []link
+	links     []table.Link
 	sent      []sentLeg
 	shapes    *table.Layouts
 }

@@ -2,12 +2,14 @@ package commit
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/persistence/column"
@@ -20,6 +22,18 @@ func (t *commit) store() error {
 	if err := t.queueRows(); err != nil {
 		return &failure.Unencodable{Err: err}
 	}
+	r := &t.g.rows
+	if t.repeated || len(r.kept)+len(r.exclusions)+len(r.suppressions)+len(r.bulks)+len(r.retunes) > 0 {
+		return t.storeApart()
+	}
+	if err := t.queueEvents("fresh events", nothing); err != nil {
+		return &failure.Unencodable{Err: err}
+	}
+	t.queueBatches()
+	return t.finish()
+}
+
+func (t *commit) finish() error {
 	t.queue("commit", nil, nothing)
 	return t.send()
 }
@@ -27,16 +41,18 @@ func (t *commit) store() error {
 func (t *commit) queueRows() error {
 	r := &t.g.rows
 	shapes := t.g.shapes
-	if err := addRows(t, "contacts", &t.g.contacts, table.ContactColumns, &shapes.Contacts, r.contacts); err != nil {
+	if err := addRows(t, "contacts", &t.g.contacts, table.ContactColumns, &shapes.Contacts, r.contacts,
+		t.contactWritten); err != nil {
 		return err
 	}
 	if err := t.queueVariables(); err != nil {
 		return err
 	}
-	if err := addRows(t, "kept", &t.g.kept, table.ContactColumns, &shapes.Contacts, r.kept); err != nil {
+	if err := addRows(t, "kept", &t.g.kept, table.ContactColumns, &shapes.Contacts, r.kept, nil); err != nil {
 		return err
 	}
-	if err := addRows(t, "attempts", &t.g.attempts, table.AttemptColumns, &shapes.Attempts, r.attempts); err != nil {
+	if err := addRows(t, "attempts", &t.g.attempts, table.AttemptColumns, &shapes.Attempts, r.attempts,
+		t.attemptWritten); err != nil {
 		return err
 	}
 	t.queueRecordings()
@@ -44,8 +60,8 @@ func (t *commit) queueRows() error {
 	if err := t.queueLegs(); err != nil {
 		return err
 	}
-	if err := addRows(t, "campaigns", &t.g.campaigns, table.CampaignColumns, &shapes.Campaigns,
-		r.campaigns); err != nil {
+	if err := addRows(t, "campaigns", &t.g.campaigns, table.CampaignColumns, &shapes.Campaigns, r.campaigns,
+		t.campaignWritten); err != nil {
 		return err
 	}
 	t.queueHolds()
@@ -59,7 +75,7 @@ func (t *commit) queueRows() error {
 	for _, x := range r.retunes {
 		t.queueSweep("retune", x.campaign, strconv.Itoa(x.MaxAttempts), &x.Sweep)
 	}
-	return t.queueEvents()
+	return nil
 }
 
 func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *journal.Sweep) {
@@ -74,17 +90,30 @@ func (t *commit) queueSweep(name string, id engine.CampaignID, to string, s *jou
 		binary.BigEndian.AppendUint64(nil, uint64(s.Event.Seq)), //nolint:gosec // never negative
 		binary.BigEndian.AppendUint32(nil, uint32(s.Event.Run)), //nolint:gosec // never negative
 		except.Param(),
-		binary.BigEndian.AppendUint32(nil, uint32(s.Limit))}, nothing) //nolint:gosec // never negative
+		binary.BigEndian.AppendUint32(nil, uint32(s.Limit))}, //nolint:gosec // never negative
+		func(rows [][][]byte) error {
+			ev := s.Event
+			ev.Campaign, ev.At, ev.Version, ev.Data = id, s.At, 1, journal.Data{}
+			ids, err := table.ReadSweep(rows[0], &ev)
+			t.swept = append(t.swept, swept{&ev, ids})
+			return err
+		})
 }
 
 func addRows[T any](t *commit, name string, b *column.Batch[T], cols []column.Of[T], shape *column.Layout,
-	rows []*T) error {
+	rows []*T, written func(*T) error) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	b.Reset(cols, shape)
 	for _, r := range rows {
 		if err := b.Add(r); err != nil {
+			return err
+		}
+		if written == nil || t.written.Digester() == nil {
+			continue
+		}
+		if err := written(r); err != nil {
 			return err
 		}
 	}
@@ -108,7 +137,13 @@ func (t *commit) queueLegs() error {
 			}
 			t.g.sent = append(t.g.sent, s)
 		}
-		return b.Add(&row)
+		if err := b.Add(&row); err != nil {
+			return err
+		}
+		var id [16]byte
+		column.ParseID(row.Attempt, &id)
+		return t.written.Put(ownerOf(a), chain.Row{Part: table.PartLeg.Byte, ID: table.Plus(id, row.N)},
+			table.LegOrder(l), func(dst []byte) ([]byte, error) { return b.AppendEvidence(dst, t.g.shapes.Leg) })
 	}
 	for _, a := range t.g.rows.attempts {
 		for i := range a.Legs {
@@ -142,8 +177,15 @@ func (t *commit) queueVariables() error {
 		}
 		ids.ID(string(c.ID))
 		versions.Int8(c.Version)
-		hashes.Int8(table.VariablesHash(c.Variables))
-		if err := values.JSON(c.Variables); err != nil {
+		hash := table.VariablesHash(c.Variables)
+		hashes.Int8(hash)
+		b, err := json.Marshal(c.Variables)
+		if err != nil {
+			return err
+		}
+		b = column.CleanJSON(b)
+		values.JSONB(b)
+		if err := t.variablesWritten(c, hash, b); err != nil {
 			return err
 		}
 	}
@@ -190,11 +232,7 @@ func (t *commit) queueExclusions() error {
 	for _, x := range list {
 		campaigns.Text(string(x.Campaign))
 		numbers.Text(string(x.Number))
-		match := x.Match
-		if match == nil {
-			match = map[string]string{}
-		}
-		if err := matches.JSON(match); err != nil {
+		if err := matches.JSON(matchOf(x)); err != nil {
 			return err
 		}
 		reasons.Text(x.Reason)
@@ -204,6 +242,13 @@ func (t *commit) queueExclusions() error {
 	t.queue("exclusions", [][]byte{campaigns.Param(), numbers.Param(), matches.Param(), reasons.Param(),
 		lifted.Param(), created.Param()}, nothing)
 	return nil
+}
+
+func matchOf(x *journal.Exclusion) map[string]string {
+	if x.Match == nil {
+		return map[string]string{}
+	}
+	return x.Match
 }
 
 func (t *commit) queueSuppressions() {

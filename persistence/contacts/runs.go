@@ -78,8 +78,22 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 		if err != nil {
 			return err
 		}
-		return table.TellReset(ctx, tx, id, run, &ev)
+		if ev.Data.Moves, err = table.MovesOfReset(ctx, tx, id, run); err != nil {
+			return err
+		}
+		return s.tellRun(ctx, tx, s.db.Written(), id, run, ev)
 	})
+}
+
+// tellRun writes the event of a change of all contacts of a run, with their rows.
+func (s *Roster) tellRun(ctx context.Context, tx pgx.Tx, rows *table.Rows, id engine.CampaignID, run int,
+	ev journal.Event) error {
+	err := rows.Add(ctx, tx, table.Owner{Campaign: string(id), Run: run}, table.PartContact,
+		"t.campaign_id = $1 AND t.run = $2", string(id), run)
+	if err != nil {
+		return err
+	}
+	return s.db.TellWritten(ctx, tx, rows, ev)
 }
 
 // inRun locks the campaign's row, which must be in the given run.
@@ -152,15 +166,23 @@ func (s *Roster) RestoreContacts(ctx context.Context, id engine.CampaignID, run 
 		if err := inRun(ctx, tx, id, run); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "UPDATE contacts c SET "+restored+` FROM contact_runs r
+		rows := s.db.Written()
+		err := rows.RemoveRows(ctx, tx, table.Owner{Campaign: string(id), Run: run}, table.PartContact,
+			"t.campaign_id = $1 AND t.run > $2", string(id), run)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE contacts c SET "+restored+` FROM contact_runs r
 			WHERE r.campaign_id = $1 AND r.run = $2 AND c.id = r.id AND c.run > $2`, string(id), run)
 		if err == nil {
-			err = table.TellRestored(ctx, tx, id, run, &ev)
+			ev.Data.Moves, err = table.MovesOfRestored(ctx, tx, id, run)
+		}
+		if err == nil {
+			_, err = tx.Exec(ctx, "DELETE FROM contact_runs WHERE campaign_id = $1 AND run >= $2", string(id), run)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "DELETE FROM contact_runs WHERE campaign_id = $1 AND run >= $2", string(id), run)
-		return err
+		return s.tellRun(ctx, tx, rows, id, run, ev)
 	})
 }

@@ -35,6 +35,9 @@ type Audit struct {
 	// proves them genuine.
 	Unsigned []int `json:"unsigned,omitempty"`
 	Batches  int   `json:"batches"`
+	// Unattested are rows without a digest that were there before digests were made, or whose events
+	// were dropped.
+	Unattested int `json:"unattested,omitempty"`
 	// in ascending order; runs that were prepared and discarded are left out
 	Runs  []RunAudit `json:"runs"`
 	Heads []Head     `json:"heads,omitempty"` // of every run
@@ -65,12 +68,18 @@ type Finding struct {
 	Seq     int64            `json:"seq,omitempty"`
 	Contact engine.ContactID `json:"contact_id,omitempty"`
 	Attempt engine.AttemptID `json:"attempt_id,omitempty"`
-	What    string           `json:"what"`
+	// Table and Row name a row whose digest says otherwise.
+	Table string `json:"table,omitempty"`
+	Row   string `json:"row,omitempty"`
+	What  string `json:"what"`
 }
 
 // String describes the finding in one line.
 func (f Finding) String() string {
 	s := fmt.Sprintf("run %d", f.Run)
+	if f.Table != "" {
+		s = f.Table + " " + f.Row
+	}
 	if f.Batch != 0 {
 		s += fmt.Sprintf(" batch %d", f.Batch)
 	}
@@ -133,6 +142,7 @@ type auditor struct {
 	id      engine.CampaignID
 	chained int64 // events that have a digest
 	inBatch int64 // events that batches name
+	written *written
 }
 
 func (a *auditor) found(f Finding) {
@@ -144,9 +154,14 @@ func (a *auditor) found(f Finding) {
 }
 
 // auditIn audits a campaign in a snapshot.
-func auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []seal.Public) (out Audit, err error) {
+func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []seal.Public) (out Audit,
+	err error) {
 	out.Campaign = id
 	a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
+	if a.written, err = s.newWritten(a); err != nil {
+		return out, err
+	}
+	defer a.written.close()
 	var present int
 	err = tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -159,6 +174,7 @@ func auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []sea
 	for _, part := range []func() error{
 		func() error { return fromCheckpoints(ctx, tx, id, fold) },
 		func() error { return a.events(fold) }, a.chains, func() error { return a.checkpoints(trusted) }, a.strays, a.rows,
+		a.written.compare,
 	} {
 		if err := part(); err != nil {
 			return out, err
@@ -188,7 +204,7 @@ func auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []sea
 func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) (err error) {
-			out, err = auditIn(ctx, tx, id, trusted)
+			out, err = s.auditIn(ctx, tx, id, trusted)
 			return err
 		})
 	var e *engine.Error
@@ -249,40 +265,34 @@ func (a *auditor) batchOf(seq int64) (n int64) {
 
 // chains verifies the chain of every run.
 func (a *auditor) chains() error {
-	var run int
-	var n int64
 	heads, err := a.heads()
 	if err != nil {
 		return err
 	}
 	chains := map[int]*chain.Verifier{}
-	for {
-		list, err := a.batches(run, n)
-		if err != nil {
+	err = a.batches(func(b *batchRow) error {
+		if chains[b.run] == nil {
+			chains[b.run] = &chain.Verifier{}
+		}
+		a.Batches++
+		a.inBatch += int64(len(b.seqs))
+		if err := a.written.batch(b); err != nil {
 			return err
 		}
-		for i := range list {
-			b := &list[i]
-			if chains[b.run] == nil {
-				chains[b.run] = &chain.Verifier{}
-			}
-			a.inBatch += int64(len(b.seqs))
-			wrong := chains[b.run].Batch(b.n, b.digests, b.hash)
-			if a.missing(b) || wrong == "" {
-				continue
-			}
-			f := Finding{Run: b.run, Batch: b.n, What: wrong}
-			if len(b.seqs) > 0 {
-				f.Seq = b.seqs[0]
-				f.What += fmt.Sprintf(" (events %d to %d)", b.seqs[0], b.seqs[len(b.seqs)-1])
-			}
-			a.found(f)
+		wrong := chains[b.run].Batch(b.n, b.digests, b.rows, b.hash)
+		if a.missing(b) || wrong == "" {
+			return nil
 		}
-		a.Batches += len(list)
-		if len(list) < auditPage {
-			break
+		f := Finding{Run: b.run, Batch: b.n, What: wrong}
+		if len(b.seqs) > 0 {
+			f.Seq = b.seqs[0]
+			f.What += fmt.Sprintf(" (events %d to %d)", b.seqs[0], b.seqs[len(b.seqs)-1])
 		}
-		run, n = list[len(list)-1].run, list[len(list)-1].n
+		a.found(f)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for run, h := range heads {
 		if chains[run] == nil {

@@ -16,8 +16,13 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
 			a := &auditor{Audit: &out, ctx: ctx, tx: tx}
+			if a.written, err = s.newWritten(a); err != nil {
+				return err
+			}
+			defer a.written.close()
 			kept := func() error { return a.checkpoints(trusted) }
-			for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved} {
+			for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved,
+				a.written.compare} {
 				if err := step(); err != nil {
 					return err
 				}

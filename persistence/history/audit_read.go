@@ -72,30 +72,33 @@ type batchRow struct {
 	seqs    []int64
 	present []int64
 	digests []byte
+	rows    []byte // entries of rows
+	code    []byte
 }
 
 func scanBatch(row pgx.CollectableRow) (b batchRow, err error) {
 	var hash []byte
-	err = row.Scan(&b.run, &b.n, &hash, &b.seqs, &b.present, &b.digests)
+	err = row.Scan(&b.run, &b.n, &hash, &b.seqs, &b.present, &b.digests, &b.rows, &b.code)
 	copy(b.hash[:], hash)
 	return b, err
 }
 
-// batches reads the batches after the given one, in order. Those of no campaign have digests and
+// batches calls f with every batch of the campaign, in order. Those of no campaign have digests and
 // name no events.
-func (a *auditor) batches(run int, n int64) ([]batchRow, error) {
-	sql := `SELECT b.run, b.n, b.hash, b.seqs, x.seqs, x.digests FROM event_batches b CROSS JOIN LATERAL (
+func (a *auditor) batches(f func(*batchRow) error) error {
+	sql := `SELECT b.run, b.n, b.hash, b.seqs, x.seqs, x.digests, b.rows, b.code
+		FROM event_batches b CROSS JOIN LATERAL (
 			SELECT array_agg(e.seq ORDER BY e.seq, e.at, e.digest) AS seqs, string_agg(e.digest, ''
 			ORDER BY e.seq, e.at, e.digest) AS digests FROM events e
 			WHERE e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs)
 			AND e.digest IS NOT NULL
 		) x`
 	if a.id == "" {
-		sql = "SELECT b.run, b.n, b.hash, NULL::bigint[], NULL::bigint[], b.digests FROM event_batches b"
+		sql = `SELECT b.run, b.n, b.hash, NULL::bigint[], NULL::bigint[], b.digests, b.rows, b.code
+			FROM event_batches b`
 	}
-	rows, _ := a.tx.Query(a.ctx, sql+" WHERE b.campaign_id = $1 AND (b.run, b.n) > ($2, $3) ORDER BY b.run, b.n "+
-		"LIMIT $4", string(a.id), run, n, auditPage)
-	return pgx.CollectRows(rows, scanBatch)
+	rows, err := a.tx.Query(a.ctx, sql+" WHERE b.campaign_id = $1 ORDER BY b.run, b.n", string(a.id))
+	return each(rows, err, scanBatch, f)
 }
 
 // heads reads where the chains end.

@@ -25,7 +25,7 @@ type EvidenceWriter interface {
 	Exclusion(x journal.Exclusion) error
 	Suppression(x journal.Suppression) error
 	Event(text []byte, chained bool) error
-	Batch(n int64, events int, hash chain.Hash) error
+	Batch(n int64, events int, hash chain.Hash, rows, code []byte) error
 	// Finding passes what does not match between the history and the tables that the rest is from.
 	Finding(what string)
 }
@@ -92,7 +92,7 @@ func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w
 					return err
 				}
 			}
-			audit, err := auditIn(ctx, tx, id, trusted)
+			audit, err := s.auditIn(ctx, tx, id, trusted)
 			for _, what := range audit.Of(run) {
 				w.Finding(what)
 			}
@@ -203,7 +203,9 @@ func (e *evidenceReader) events() error {
 }
 
 func (e *evidenceReader) batches() error {
-	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea FROM event_batches "+
+	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea, rows, code FROM event_batches "+
 		"WHERE campaign_id = $1 AND run = $2 ORDER BY n", e.id, e.run)
-	return each(rows, err, scanBatch, func(b *batchRow) error { return e.w.Batch(b.n, len(b.seqs), b.hash) })
+	return each(rows, err, scanBatch, func(b *batchRow) error {
+		return e.w.Batch(b.n, len(b.seqs), b.hash, b.rows, b.code)
+	})
 }

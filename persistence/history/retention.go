@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/seal"
+	"dialler/persistence/column"
 	"dialler/persistence/failure"
 	"dialler/persistence/pool"
 	"dialler/persistence/table"
@@ -250,14 +251,17 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 			// other events start a new chain.
 			"UPDATE kept SET digest = NULL, data = data - '{before,after,moves}'::text[] WHERE seq > 0",
 			"INSERT INTO events SELECT * FROM kept WHERE digest IS NULL",
-			"WITH told AS (INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL" +
-				table.Told(table.ChanceSlot) + ")" + table.Chained,
 		} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
 			}
 		}
-		return nil
+		kept := tx.Conn().PgConn().ExecParams(ctx, "INSERT INTO events AS t SELECT * FROM kept WHERE digest IS NOT NULL"+
+			table.ReturnLinks, nil, nil, nil, column.Binary).Read()
+		if kept.Err != nil {
+			return kept.Err
+		}
+		return s.db.Chain(ctx, tx, kept.Rows, nil)
 	})
 	if state, _ := failure.SQLState(err); state == "55P03" {
 		s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried " +

@@ -19,7 +19,10 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/rs/zerolog"
 
+	"dialler/engine/campaign"
+	"dialler/engine/chain"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/migrations"
 	"dialler/persistence/private"
 )
@@ -235,6 +238,42 @@ func Open(t testing.TB) *persistence.Store {
 	return OpenAt(t, URL(t), persistence.Config{})
 }
 
+// RowKey is the key of the digests of rows in tests.
+var RowKey = chain.RowKey{1, 2, 3}
+
+// Audited fails the test if a row is not as the dialler wrote it.
+func Audited(t testing.TB, s *persistence.Store) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	ctx := context.Background()
+	audit := func(a history.Audit, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("not audited: %v", err)
+		}
+		for _, f := range a.Findings {
+			if f.Table != "" {
+				t.Errorf("the audit of %q finds: %s", a.Campaign, f)
+			}
+		}
+	}
+	for n := 1; ; n++ {
+		list, _, err := s.Campaigns(ctx, campaign.Page{Number: n, Size: 100})
+		if err != nil {
+			t.Errorf("campaigns not read: %v", err)
+		}
+		for i := range list {
+			audit(s.Records.Audit(ctx, list[i].ID))
+		}
+		if len(list) < 100 {
+			break
+		}
+	}
+	audit(s.Records.AuditLoose(ctx))
+}
+
 // OpenAt opens a store at a URL, closed at the end of the test.
 func OpenAt(t testing.TB, url string, cfg persistence.Config) *persistence.Store {
 	t.Helper()
@@ -247,6 +286,8 @@ func OpenAt(t testing.TB, url string, cfg persistence.Config) *persistence.Store
 	if err != nil {
 		t.Fatalf("store not opened: %v", err)
 	}
+	s.UseRowKey(RowKey)
 	t.Cleanup(s.Close)
+	t.Cleanup(func() { Audited(t, s) })
 	return s
 }

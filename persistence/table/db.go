@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/chain"
 	"dialler/persistence/column"
 	"dialler/persistence/pool"
 )
@@ -21,6 +22,9 @@ type DB struct {
 	key    []byte // hashes the numbers of erased persons
 	Epochs epochs
 	Acting atomic.Int32 // this process's node, Nobody without its lease; 0: it runs alone
+	// RowKey is the key of the digests of rows; nil in a program that has none and makes none.
+	RowKey atomic.Pointer[chain.RowKey]
+	parts  atomic.Pointer[[]Part]
 }
 
 // Nobody is the incarnation of a node that has no lease.
@@ -28,6 +32,8 @@ const Nobody engine.Incarnation = -1
 
 type Layouts struct {
 	Contacts, Attempts, Legs, Events, Campaigns column.Layout
+	// The columns that the digests of these rows cover.
+	Contact, Attempt, Result, Quality, Leg, Campaign column.Evidence
 }
 
 // Open reads the server's description of the tables.
@@ -54,7 +60,13 @@ func (d *DB) loadShapes(ctx context.Context) error {
 		if err := column.ReadLayout(ctx, tx, &l.Events, "events", EventColumns); err != nil {
 			return err
 		}
-		return column.ReadLayout(ctx, tx, &l.Campaigns, "campaigns", CampaignColumns)
+		if err := column.ReadLayout(ctx, tx, &l.Campaigns, "campaigns", CampaignColumns); err != nil {
+			return err
+		}
+		l.Contact, l.Leg = l.Contacts.EvidenceOf(PartContact.Has), l.Legs.EvidenceOf(PartLeg.Has)
+		l.Attempt, l.Result = l.Attempts.EvidenceOf(PartAttempt.Has), l.Attempts.EvidenceOf(PartResult.Has)
+		l.Quality, l.Campaign = l.Attempts.EvidenceOf(PartQuality.Has), l.Campaigns.EvidenceOf(PartCampaign.Has)
+		return d.loadParts(ctx, tx)
 	})
 	if err == nil {
 		d.Shapes.Store(&l)

@@ -40,6 +40,13 @@ var EventColumns = []column.Of[EventRow]{
 
 func (e *EventRow) activity() bool { return e.Event.Data.Who != nil }
 
+// Link is what the event's batch needs of it.
+func (e *EventRow) Link(slot int) Link {
+	l := NewLink(column.Clean(string(e.Campaign)), e.Run, e.Seq, e.At, e.Digest, slot)
+	column.ParseID(string(e.Attempt), &l.Attempt)
+	return l
+}
+
 // NewEventRow derives what is stored of an event beside its fields, including the digest of the row
 // as it will be read back. The text is built in a buffer that is returned for the next event.
 func NewEventRow(e *journal.Event, text []byte) (row EventRow, _ []byte, err error) {
@@ -62,8 +69,6 @@ func NewEventRow(e *journal.Event, text []byte) (row EventRow, _ []byte, err err
 	}
 	return row, text, err
 }
-
-var tellApart = TellEvents(ChanceSlot)
 
 var SelectEvent = "SELECT " + column.Names(EventColumns, "e") + " FROM events e "
 

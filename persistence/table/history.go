@@ -15,22 +15,44 @@ import (
 // Tell writes events outside a group commit, in the order of their sequence. It must be the last
 // step of a transaction: from here on the head of the chain is locked.
 func (d *DB) Tell(ctx context.Context, tx pgx.Tx, events ...journal.Event) error {
+	return d.TellWritten(ctx, tx, nil, events...)
+}
+
+// TellWritten is Tell with the rows that the transaction wrote.
+func (d *DB) TellWritten(ctx context.Context, tx pgx.Tx, rows *Rows, events ...journal.Event) error {
 	if len(events) == 0 {
-		return nil
+		return d.Chain(ctx, tx, nil, rows)
 	}
-	rows := make([]*EventRow, len(events))
+	list := make([]*EventRow, len(events))
 	for i := range events {
 		row, _, err := NewEventRow(&events[i], nil)
 		if err != nil {
 			return err
 		}
-		rows[i] = &row
+		list[i] = &row
 	}
-	return column.Exec(ctx, tx, tellApart, EventColumns, &d.Shapes.Load().Events, rows...)
+	var b column.Batch[EventRow]
+	b.Reset(EventColumns, &d.Shapes.Load().Events)
+	for _, r := range list {
+		if err := b.Add(r); err != nil {
+			return err
+		}
+	}
+	inserted := tx.Conn().PgConn().ExecParams(ctx, InsertEvents, [][]byte{b.Param()}, nil, column.Binary,
+		column.Binary).Read()
+	if inserted.Err != nil {
+		return inserted.Err
+	}
+	return d.Chain(ctx, tx, inserted.Rows, rows)
 }
 
 // Note records a configuration change in the history: who, when, and what, named by its identifier.
 func (d *DB) Note(ctx context.Context, tx pgx.Tx, t journal.Type, id string, who engine.Who) error {
+	return d.NoteWritten(ctx, tx, nil, t, id, who)
+}
+
+// NoteWritten is Note with the rows that were changed.
+func (d *DB) NoteWritten(ctx context.Context, tx pgx.Tx, rows *Rows, t journal.Type, id string, who engine.Who) error {
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
-	return d.Tell(ctx, tx, e)
+	return d.TellWritten(ctx, tx, rows, e)
 }

@@ -2,8 +2,10 @@ package table
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine"
 	"dialler/engine/journal"
@@ -46,11 +48,11 @@ func Decided(alias string) string {
 const kind = "state, used, max, connected_once, has_result, rang_unanswered, attempt_id, due_pass, callback, " +
 	"calling_back, callbacks_cancelled, ends"
 
-// sweep changes the contacts of a run at rest that where selects and records it by one event. The
-// event contains what change does to state and callback, and the other facts that after sets. The
-// rows are found by an array of keys: the planner cannot know how many rows a join would return,
-// and would read the whole table for a part of it.
-func sweep(where, change string, t journal.Type, after string) string {
+// sweep changes the contacts of a run at rest that where selects and returns the moves of the event
+// that records it, and the contacts. A move contains what change does to state and callback, and the
+// other facts that after sets. The rows are found by an array of keys: the planner cannot know how
+// many rows a join would return, and would read the whole table for a part of it.
+func sweep(where, change, after string) string {
 	return `WITH found AS MATERIALIZED (
 		SELECT id, ` + kind + ` FROM contacts c
 		WHERE campaign_id = $1 AND run = $5::integer AND attempt_id IS NULL AND ` + whatOpen("c") + ` AND ` + where + `
@@ -68,19 +70,23 @@ func sweep(where, change string, t journal.Type, after string) string {
 		k.to_callback,
 			'open', k.to_state IN ('pending', 'unanswered', 'connected')` + after + `) AS change, k.n FROM kinds k
 	)
-	, moved AS (
-		SELECT $1::text AS campaign_id, $4::bigint AS seq, $5::integer AS run, $3::timestamptz AS at,
-		jsonb_build_object('moves',
-			(SELECT coalesce(jsonb_agg(jsonb_build_object('before', before, 'after', before || change, 'count', n)),
-				'[]') FROM moves)) AS data
-	)` + tellMoved(quoted(t))
+	SELECT (SELECT coalesce(jsonb_agg(jsonb_build_object('before', before, 'after', before || change, 'count', n)),
+		'[]') FROM moves)::text, ARRAY(SELECT id FROM changed)`
+}
+
+// ReadSweep reads what a sweep returned, in binary form.
+func ReadSweep(row [][]byte, ev *journal.Event) (contacts [][16]byte, err error) {
+	if err = pgtype.NewMap().Scan(pgtype.UUIDArrayOID, pgtype.BinaryFormatCode, row[1], &contacts); err != nil {
+		return nil, err
+	}
+	return contacts, json.Unmarshal(row[0], &ev.Data.Moves)
 }
 
 // CloseWaiting applies the end of a run, as the machine of a contact does, to the contacts that
 // wait for a dial; the others have an actor or a pending result.
 var CloseWaiting = sweep("due_at IS NOT NULL", `state = CASE WHEN `+owed+` THEN c.state ELSE $2 END, due_at = NULL,
 	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled'
-		ELSE c.callback END, callback_extra = false`, journal.ContactsClosed, "")
+		ELSE c.callback END, callback_extra = false`, "")
 
 // Retune applies an edit of Max Attempts as the machine of a contact does.
 var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
@@ -88,8 +94,7 @@ var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
 	reason = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
 	due_at = CASE WHEN `+usedUp+` THEN NULL ELSE due_at END,
 	callback = CASE WHEN `+usedUp+` AND c.callback = 'requested' THEN 'cancelled' ELSE c.callback END,
-	callback_extra = c.callback = 'pending' AND c.used >= $2::text::integer`, journal.ContactsRetuned,
-	", 'max', $2::text::integer")
+	callback_extra = c.callback = 'pending' AND c.used >= $2::text::integer`, ", 'max', $2::text::integer")
 
 // usedUp means that the contact waits for an attempt that it no longer has; owed, that its attempt
 // was a short conversation whose result is pending; heard, that it waits for an attempt that its
@@ -103,28 +108,24 @@ const (
 // whatOpen is contact.Open for a row.
 func whatOpen(alias string) string { return alias + ".state IN ('pending', 'unanswered', 'connected')" }
 
-// TellReset records the contacts' state at the start of a run.
-func TellReset(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
-	return tellMoves(ctx, tx, ev, "SELECT NULL::jsonb AS before, "+factsOf("k", whatOpen("k"))+` AS after, k.n FROM (
-			SELECT `+kind+`, count(*) AS n FROM contacts WHERE campaign_id = $6 AND run = $7 GROUP BY `+kind+`) k`,
+// MovesOfReset are the contacts' states at the start of a run.
+func MovesOfReset(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) ([]journal.Move, error) {
+	return moves(ctx, tx, "SELECT NULL::jsonb AS before, "+factsOf("k", whatOpen("k"))+` AS after, k.n FROM (
+			SELECT `+kind+`, count(*) AS n FROM contacts WHERE campaign_id = $1 AND run = $2 GROUP BY `+kind+`) k`,
 		string(id), run)
 }
 
-// TellRestored records which contacts are not as the run left them: those that were excluded since.
-func TellRestored(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, ev *journal.Event) error {
-	return tellMoves(ctx, tx, ev, `SELECT `+factsOf("r", whatOpen("r"))+` AS before, `+factsOf("c",
+// MovesOfRestored are the contacts that are not as the run left them: those that were excluded since.
+func MovesOfRestored(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int) ([]journal.Move, error) {
+	return moves(ctx, tx, `SELECT `+factsOf("r", whatOpen("r"))+` AS before, `+factsOf("c",
 		whatOpen("c"))+` AS after, count(*) AS n
-		FROM contact_runs r JOIN contacts c ON c.id = r.id WHERE r.campaign_id = $6 AND r.run = $7 AND c.run = $7
+		FROM contact_runs r JOIN contacts c ON c.id = r.id WHERE r.campaign_id = $1 AND r.run = $2 AND c.run = $2
 			AND c.state = 'excluded' AND r.state <> 'excluded' GROUP BY 1, 2`, string(id), run)
 }
 
-func tellMoves(ctx context.Context, tx pgx.Tx, ev *journal.Event, moves string, args ...any) error {
-	_, err := tx.Exec(ctx, `WITH moved AS (
-			SELECT $1::text AS campaign_id, $2::bigint AS seq, $3::integer AS run, $4::timestamptz AS at,
-				jsonb_build_object('moves', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(
-					jsonb_build_object('before', m.before, 'after', m.after, 'count', m.n))), '[]')
-						FROM (`+moves+`) m)) AS data
-		)`+tellMoved("$5::text"), append([]any{string(ev.Campaign), ev.Seq, ev.Run, ev.At, string(ev.Type)},
-		args...)...)
-	return err
+func moves(ctx context.Context, tx pgx.Tx, of string, args ...any) (list []journal.Move, err error) {
+	err = tx.QueryRow(ctx, `SELECT coalesce(jsonb_agg(jsonb_strip_nulls(
+		jsonb_build_object('before', m.before, 'after', m.after, 'count', m.n))), '[]') FROM (`+of+") m",
+		args...).Scan(&list)
+	return list, err
 }

@@ -1,0 +1,75 @@
+package commit
+
+import (
+	"encoding/binary"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/chain"
+	"dialler/engine/contact"
+	"dialler/persistence/column"
+	"dialler/persistence/table"
+)
+
+// The digests of the rows that a group writes are made of their encoded form, before the database
+// has them. That they are those of the rows as read back is what every audit tests.
+
+// ownerOf is the chain of an attempt's rows.
+func ownerOf(a *attempt.Attempt) table.Owner {
+	if a.Campaign == "" {
+		return table.Owner{}
+	}
+	return table.Owner{Campaign: string(a.Campaign), Run: a.Run}
+}
+
+func (t *commit) attemptWritten(a *attempt.Attempt) error {
+	var id [16]byte
+	column.ParseID(string(a.ID), &id)
+	b, shapes, of := &t.g.attempts, t.g.shapes, ownerOf(a)
+	put := func(p *table.Part, order uint64, columns column.Evidence) error {
+		return t.written.Put(of, chain.Row{Part: p.Byte, ID: id}, order, func(dst []byte) ([]byte, error) {
+			return b.AppendEvidence(dst, columns)
+		})
+	}
+	if err := put(table.PartAttempt, table.AttemptOrder(a), shapes.Attempt); err != nil {
+		return err
+	}
+	if a.Live() && a.Result == nil {
+		return nil
+	}
+	if err := put(table.PartResult, table.ResultOrder(a), shapes.Result); err != nil || a.Live() || a.Quality == nil {
+		return err
+	}
+	return put(table.PartQuality, table.QualityOrder, shapes.Quality)
+}
+
+func (t *commit) contactWritten(c *contact.Contact) error {
+	var id [16]byte
+	column.ParseID(string(c.ID), &id)
+	row := chain.Row{Part: table.PartContact.Byte, ID: table.Plus(id, c.Run)}
+	return t.written.Put(table.Owner{Campaign: string(c.Campaign), Run: c.Run}, row, uint64(c.Version), //nolint:gosec // never negative
+		func(dst []byte) ([]byte, error) { return t.g.contacts.AppendEvidence(dst, t.g.shapes.Contact) })
+}
+
+func (t *commit) campaignWritten(c *campaign.Campaign) error {
+	dig := t.written.Digester()
+	row := chain.Row{Part: table.PartCampaign.Byte, ID: dig.Named(string(c.ID))}
+	return t.written.Put(table.Owner{Campaign: string(c.ID)}, row, uint64(c.Seq), //nolint:gosec // never negative
+		func(dst []byte) ([]byte, error) { return t.g.campaigns.AppendEvidence(dst, t.g.shapes.Campaign) })
+}
+
+// variablesWritten is of the columns of contact_variables, in the order of their names.
+func (t *commit) variablesWritten(c *contact.Contact, hash int64, variables []byte) error {
+	var id [16]byte
+	column.ParseID(string(c.ID), &id)
+	row := chain.Row{Part: table.PartVariables.Byte, ID: id}
+	return t.written.Put(table.Owner{Campaign: string(c.Campaign), Run: c.Run}, row, uint64(c.Version), //nolint:gosec // never negative
+		func(dst []byte) ([]byte, error) {
+			dst = chain.AppendColumn(dst, "contact_id", id[:])
+			dst, _ = column.AppendEvidence(dst, "hash", pgtype.Int8OID,
+				binary.BigEndian.AppendUint64(nil, uint64(hash))) //nolint:gosec // two's complement is the wire form
+			return chain.AppendJSONColumn(dst, "variables", variables)
+		})
+}

@@ -1,0 +1,358 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine/attempt"
+	"dialler/engine/chain"
+	"dialler/persistence/column"
+)
+
+// Rows answer for themselves: each transaction that writes rows leaves their digests in its batch,
+// under the installation's key. An audit makes them anew from the rows that it finds.
+
+// Part is a table's rows as evidence, or some of their columns.
+type Part struct {
+	Byte  byte   // in entries; never used again for another part
+	Name  string // in findings
+	Table string
+	// ID is the SQL of the row's identifier, a uuid; Text of one that is hashed under the key, since
+	// it may be a phone number.
+	ID, Text string
+	// Order is the SQL of the row's place among its own versions, "" for the time of the transaction.
+	Order string
+	// Must is the SQL of whether a row must have an entry, "" for always.
+	Must string
+	// Only are the columns, nil for all those that no other part has and that Not does not name.
+	Only []string
+	Not  map[string]string // column: why it is not evidence
+	// Of is the SQL of which rows are a campaign's, $1, or of none, when that is empty.
+	Of string
+	// Label is the SQL of how a finding names the row.
+	Label   string
+	columns []string
+	oids    []uint32
+	selects string
+}
+
+const ofCampaign = "t.campaign_id = $1"
+
+const atRest = 1 << 62 // orders what is written apart from the course of a call after all of that
+
+// Parts are all rows that are evidence.
+var (
+	PartAttempt = &Part{Byte: 1, Name: "attempts", Table: "attempts", ID: "t.id", Of: ofCampaign,
+		Order: "t.progress * 2 + (NOT t.live)::integer", Not: map[string]string{
+			"progress": "it is the order of the row's versions",
+		}}
+	PartResult = &Part{Byte: 2, Name: "attempts.result", Table: "attempts", ID: "t.id", Of: ofCampaign,
+		Only: []string{"outcome", "result"}, Must: "NOT t.live"}
+	PartQuality = &Part{Byte: 3, Name: "attempts.quality", Table: "attempts", ID: "t.id", Of: ofCampaign,
+		Only: []string{"quality"}, Must: "NOT t.live AND t.quality IS NOT NULL"}
+	PartLeg = &Part{Byte: 4, Name: "legs", Table: "legs",
+		ID: "(left(t.attempt_id::text, 28) || lpad(to_hex(((('x' || right(t.attempt_id::text, 8))::bit(32)::bigint " +
+			"+ t.n) % 4294967296)), 8, '0'))::uuid",
+		Label: "replace(t.attempt_id::text, '-', '') || ' leg ' || t.n",
+		Of:    "t.attempt_id IN (SELECT a.id FROM attempts a WHERE a.campaign_id = $1)"}
+	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Of: ofCampaign,
+		Order: "t.version"}
+	// PartKept are contacts as earlier runs left them: the same rows in another table.
+	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Of: ofCampaign,
+		Order: "t.version"}
+	PartVariables = &Part{Byte: 6, Name: "contact_variables", Table: "contact_variables", ID: "t.contact_id",
+		Of: "t.contact_id IN (SELECT c.id FROM contacts c WHERE c.campaign_id = $1)"}
+	PartCampaign = &Part{Byte: 7, Name: "campaigns", Table: "campaigns", Text: "t.id", Of: "t.id = $1",
+		Order: "t.seq", Not: map[string]string{
+			"epoch": "it counts take-overs and protects nothing that was",
+			"seq":   "it is the order of the row's versions",
+		}}
+	PartExclusion = &Part{Byte: 8, Name: "exclusions", Table: "exclusions", Of: ofCampaign,
+		Text: "t.campaign_id || ' ' || t.number || ' ' || t.match::text"}
+	PartSuppression = &Part{Byte: 9, Name: "suppressions", Table: "suppressions", Text: "t.number",
+		Label: "'…' || right(t.number, 3)"}
+	PartBot    = &Part{Byte: 10, Name: "bots", Table: "bots", Text: "t.id"}
+	PartTrunk  = &Part{Byte: 11, Name: "trunks", Table: "trunks", Text: "t.id"}
+	PartNumber = &Part{Byte: 12, Name: "numbers", Table: "numbers", Text: "t.number",
+		Label: "'…' || right(t.number, 3)"}
+	PartUser = &Part{Byte: 13, Name: "users", Table: "users", Text: "t.id"}
+	PartKey  = &Part{Byte: 14, Name: "api_keys", Table: "api_keys", Text: "t.id", Not: map[string]string{
+		"last_used_at": "it is written without an event, at most once a minute",
+	}}
+	PartVoicemail = &Part{Byte: 15, Name: "voicemails", Table: "voicemails", Text: "t.id"}
+	PartReview    = &Part{Byte: 16, Name: "amd_reviews", Table: "amd_reviews", ID: "t.attempt_id",
+		Must: "t.label <> ''"}
+	PartWebhook = &Part{Byte: 17, Name: "webhooks", Table: "webhooks", Text: "t.id"}
+	PartImport  = &Part{Byte: 18, Name: "imports", Table: "imports", ID: "t.id", Of: ofCampaign,
+		Must: "t.state = 'active'"}
+)
+
+// contactID is a contact in one of its runs.
+const contactID = "(left(t.id::text, 28) || lpad(to_hex(((('x' || right(t.id::text, 8))::bit(32)::bigint " +
+	"+ t.run) % 4294967296)), 8, '0'))::uuid"
+
+// Parts are in the order in which an audit reads them.
+var Parts = []*Part{PartCampaign, PartContact, PartKept, PartVariables, PartAttempt, PartResult, PartQuality, PartLeg,
+	PartExclusion, PartImport, PartSuppression, PartBot, PartTrunk, PartNumber, PartUser, PartKey, PartVoicemail,
+	PartReview, PartWebhook}
+
+// Beginning is the chain of no campaign in which stands what the first digests of an installation
+// were made of; no month is so called.
+var Beginning = Owner{Run: 1}
+
+// PartHead are the heads of chains when digests began: the batches before have none. PartBegin says
+// that every row has had a digest since.
+const (
+	PartHead  = 254
+	PartBegin = 255
+)
+
+// Plus is the identifier of one of the rows that belong to another one: n is added to its last four
+// bytes, so that the others tell whose it is.
+func Plus(id [16]byte, n int) [16]byte {
+	binary.BigEndian.PutUint32(id[12:], binary.BigEndian.Uint32(id[12:])+uint32(n)) //nolint:gosec // wraps on purpose
+	return id
+}
+
+// loadParts reads the columns of all parts.
+func (d *DB) loadParts(ctx context.Context, tx pgx.Tx) error {
+	parts := make([]Part, len(Parts))
+	for i, p := range Parts {
+		parts[i] = *p
+		q := &parts[i]
+		rows, _ := tx.Query(ctx, `SELECT attname, atttypid FROM pg_attribute
+			WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attname COLLATE "C"`, p.Table)
+		var name string
+		var oid uint32
+		_, err := pgx.ForEachRow(rows, []any{&name, &oid}, func() error {
+			if p.Has(name) {
+				q.columns, q.oids = append(q.columns, name), append(q.oids, oid)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, "0::bigint")
+		q.Of, q.Label = cmp.Or(p.Of, "$1::text = ''"), cmp.Or(p.Label, "replace(("+id+")::text, '-', '')")
+		q.selects = ", (" + order + ")::bigint, t." + strings.Join(q.columns, ", t.") + " FROM " + p.Table + " t "
+	}
+	d.parts.Store(&parts)
+	return nil
+}
+
+// Has says whether a column of the table belongs to the part.
+func (p *Part) Has(column string) bool {
+	if p.Only != nil {
+		return slices.Contains(p.Only, column)
+	}
+	for _, q := range Parts {
+		if q.Table == p.Table && slices.Contains(q.Only, column) {
+			return false
+		}
+	}
+	_, not := p.Not[column]
+	return !not
+}
+
+// loaded is the part with its columns.
+func (d *DB) loaded(p *Part) *Part {
+	parts := *d.parts.Load()
+	return &parts[slices.Index(Parts, p)]
+}
+
+// Rows are the entries of rows that a transaction wrote, for the batches that end it.
+type Rows struct {
+	db  *DB
+	Of  map[Owner][]byte
+	dig *chain.Digester
+}
+
+// Written begins the entries of a transaction. Without the installation's key there are none.
+func (d *DB) Written() *Rows { return &Rows{db: d, Of: map[Owner][]byte{}, dig: d.Digester()} }
+
+// Digester makes digests under the installation's key; nil without one.
+func (d *DB) Digester() *chain.Digester {
+	if k := d.RowKey.Load(); k != nil {
+		return chain.NewDigester(k)
+	}
+	return nil
+}
+
+// Querier is a transaction, or a connection in one.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Digester makes the entries; nil without the installation's key.
+func (r *Rows) Digester() *chain.Digester { return r.dig }
+
+// Put adds the entry of a row whose columns add appends. Without the key it does nothing.
+func (r *Rows) Put(of Owner, row chain.Row, order uint64, add func(dst []byte) ([]byte, error)) error {
+	if r.dig == nil {
+		return nil
+	}
+	e, err := r.dig.Row(row, order, add)
+	if err == nil {
+		r.Of[of] = e.AppendTo(r.Of[of])
+	}
+	return err
+}
+
+// Add adds the rows of a part as they now stand in the transaction. The alias of the table is t.
+func (r *Rows) Add(ctx context.Context, tx Querier, of Owner, p *Part, where string, args ...any) error {
+	if r.dig == nil {
+		return nil
+	}
+	order := r.db.rowOrder()
+	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
+		if !p.ordered() {
+			e.Order = order
+		}
+		r.Of[of] = e.AppendTo(r.Of[of])
+		return nil
+	}, args...)
+}
+
+// Remove adds that rows of a part are gone, by their identifiers.
+func (r *Rows) Remove(of Owner, p *Part, ids ...[16]byte) {
+	if r.dig == nil {
+		return
+	}
+	order := r.db.rowOrder()
+	for _, id := range ids {
+		e := chain.Entry{Row: chain.Row{Part: p.Byte, ID: id}, Order: order}
+		r.Of[of] = e.AppendTo(r.Of[of])
+	}
+}
+
+// RemoveRows is Remove for rows that are still there.
+func (r *Rows) RemoveRows(ctx context.Context, tx Querier, of Owner, p *Part, where string, args ...any) error {
+	if r.dig == nil {
+		return nil
+	}
+	order := r.db.rowOrder()
+	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
+		if e.Digest = (chain.Digest16{}); p.ordered() {
+			e.Order++ // a row of that name may come again
+		} else {
+			e.Order = order
+		}
+		r.Of[of] = e.AppendTo(r.Of[of])
+		return nil
+	}, args...)
+}
+
+// ordered says that the rows have a number that grows with each of their versions.
+func (p *Part) ordered() bool { return p.Order != "" && p.Table != "attempts" }
+
+// RemoveNamed is Remove for rows identified by a text.
+func (r *Rows) RemoveNamed(of Owner, p *Part, names ...string) {
+	if r.dig == nil {
+		return
+	}
+	for _, n := range names {
+		r.Remove(of, p, r.dig.Named(n))
+	}
+}
+
+// rowOrder orders rows that have no order of their own: by the time of their transactions, after
+// everything that the course of a call writes.
+func (d *DB) rowOrder() uint64 { return atRest | uint64(d.Config.Now().UnixMicro()) } //nolint:gosec // after 1970
+
+// EachRow calls f with the digest of each row of a part, as it stands.
+func (d *DB) EachRow(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
+	f func(*chain.Entry) error, args ...any) error {
+	p = d.loaded(p)
+	return p.each(ctx, tx, dig, "''", where, func(e *chain.Entry, _ string, _ bool) error { return f(e) }, args...)
+}
+
+func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label, where string,
+	f func(e *chain.Entry, label string, must bool) error, args ...any) error {
+	rows, err := tx.Query(ctx, "SELECT "+label+"::text, "+cmp.Or(p.Must, "true")+", "+cmp.Or(p.ID, p.Text)+p.selects+where,
+		append([]any{pgx.QueryResultFormats{1}}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		values := rows.RawValues()
+		e, err := p.entry(dig, values[2:])
+		if err != nil {
+			return err
+		}
+		if err := f(&e, string(values[0]), values[1][0] != 0); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// RowsOf calls f with the digest of each row of a campaign, or of none, and whether it must have an
+// entry; with labels, also with how a finding names the row.
+func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, labels bool,
+	f func(e *chain.Entry, label string, must bool) error) error {
+	p = d.loaded(p)
+	label := "''"
+	if labels {
+		label = "(" + p.Label + ")"
+	}
+	return p.each(ctx, tx, dig, label, "WHERE "+p.Of, f, campaign)
+}
+
+// entry makes the entry of a row that selects read.
+func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) {
+	r := chain.Row{Part: p.Byte}
+	if p.ID != "" {
+		copy(r.ID[:], values[0])
+	} else {
+		r.ID = dig.Named(string(values[0]))
+	}
+	order := binary.BigEndian.Uint64(values[1])
+	return dig.Row(r, order, func(dst []byte) (_ []byte, err error) {
+		for i, v := range values[2:] {
+			if dst, err = column.AppendEvidence(dst, p.columns[i], p.oids[i], v); err != nil {
+				return dst, fmt.Errorf("%s.%s: %w", p.Table, p.columns[i], err)
+			}
+		}
+		return dst, nil
+	})
+}
+
+// AttemptOrder is PartAttempt's Order for a row that is written in the course of a call.
+func AttemptOrder(a *AttemptRow) uint64 {
+	n := uint64(progress(a)) * 2 //nolint:gosec // never negative
+	if !a.Live() {
+		n++
+	}
+	return n
+}
+
+// ResultOrder orders what is stored of an attempt's outcome: with a result, by when that came.
+func ResultOrder(a *AttemptRow) uint64 {
+	if a.Result != nil {
+		return 1<<61 | uint64(a.Result.ReceivedAt.UnixMicro()) //nolint:gosec // after 1970
+	}
+	return AttemptOrder(a)
+}
+
+// QualityOrder: what the end of a call says of its media stays.
+const QualityOrder = 1 << 60
+
+// LegOrder orders the versions of a leg.
+func LegOrder(l *attempt.Leg) uint64 {
+	n := uint64(l.Seq) * 4 //nolint:gosec // never negative
+	if l.EndedAt != nil {
+		n++
+	}
+	if l.Proof != "" {
+		n += 2
+	}
+	return n
+}
