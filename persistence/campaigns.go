@@ -23,7 +23,12 @@ func (s *Store) InsertCampaign(ctx context.Context, c campaign.Campaign, events 
 			&c); err != nil {
 			return err
 		}
-		return s.db.Tell(ctx, tx, events...)
+		rows := s.db.Written()
+		of := table.Owner{Campaign: string(c.ID)}
+		if err := rows.Add(ctx, tx, of, table.PartCampaign, "t.id = $1", string(c.ID)); err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows, events...)
 	})
 }
 
@@ -129,6 +134,13 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 		case ran:
 			return engine.Conflict("campaign_was_run", "")
 		}
+		gone := s.db.Written()
+		for _, p := range []*table.Part{table.PartVariables, table.PartContact, table.PartExclusion, table.PartImport,
+			table.PartCampaign} {
+			if err := gone.Remove(ctx, tx, table.Owner{Campaign: string(id)}, p, p.Of, string(id)); err != nil {
+				return err
+			}
+		}
 		for _, sql := range []string{
 			"DELETE FROM contact_variables v USING contacts c WHERE c.campaign_id = $1 AND v.contact_id = c.id",
 			"DELETE FROM contacts WHERE campaign_id = $1",
@@ -143,6 +155,6 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 				return err
 			}
 		}
-		return s.db.Note(ctx, tx, journal.CampaignDeleted, string(id), who)
+		return s.db.NoteWritten(ctx, tx, gone, journal.CampaignDeleted, string(id), who)
 	})
 }

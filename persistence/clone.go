@@ -83,7 +83,17 @@ func (s *Store) CloneCampaign(ctx context.Context, cmd campaign.Clone, as engine
 		if err != nil {
 			return err
 		}
-		return s.db.Tell(ctx, tx, events...)
+		written := s.db.Written()
+		for _, x := range []struct {
+			run  int
+			part *table.Part
+		}{{0, table.PartCampaign}, {0, table.PartExclusion}, {1, table.PartContact}, {1, table.PartVariables}} {
+			of := table.Owner{Campaign: string(as), Run: x.run}
+			if err := written.Add(ctx, tx, of, x.part, x.part.Of, string(as)); err != nil {
+				return err
+			}
+		}
+		return s.db.TellWritten(ctx, tx, written, events...)
 	})
 	if err != nil {
 		return campaign.Campaign{}, err

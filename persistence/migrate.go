@@ -18,6 +18,7 @@ import (
 
 	"dialler/persistence/failure"
 	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 // migrate brings the schema up to date. When several processes start at the same time, one does the
@@ -157,8 +158,8 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if _, err := s.CloseOrphanedImports(ctx, now); err != nil {
 		return err
 	}
-	if _, err := s.db.Read.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
-		return s.db.Wrap("expired suppressions not dropped", err)
+	if err := s.dropExpired(ctx, now); err != nil {
+		return err
 	}
 	if err := s.closeUnwatchedLegs(ctx, now); err != nil {
 		return err
@@ -186,16 +187,52 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 	// Identifiers of attempts begin with their time, in milliseconds.
 	from := fmt.Sprintf("%012x%020x", now.Add(-unwatchedSince).UnixMilli(), 0)
 	// The row of an ended hold still exists, however long it was.
-	if _, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
-		WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id
-		AND l.ended_at IS NULL`, now); err != nil {
-		return s.db.Wrap("unwatched legs not closed", err)
-	}
-	_, err := s.db.Read.Exec(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
-		WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
-			AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL
-			OR h.hold_until > now()))`, from, now)
-	return s.db.Wrap("unwatched legs not closed", err)
+	return s.db.InTx(ctx, "unwatched legs not closed", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `UPDATE legs l SET ended_at = $1 FROM attempts a, number_holds h
+			WHERE h.hold_until <= now() AND a.id = h.attempt_id AND NOT a.live AND l.attempt_id = a.id
+			AND l.ended_at IS NULL RETURNING a.id::text`, now)
+		held, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		rows, _ = tx.Query(ctx, `UPDATE legs l SET ended_at = $2 FROM attempts a
+			WHERE l.attempt_id >= $1::uuid AND l.ended_at IS NULL AND a.id = l.attempt_id AND NOT a.live
+				AND NOT EXISTS (SELECT FROM number_holds h WHERE h.attempt_id = l.attempt_id AND (h.hold_until IS NULL
+				OR h.hold_until > now())) RETURNING a.id::text`, from, now)
+		free, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		ids := append(held, free...)
+		owners, err := table.OwnersOf(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		written := s.db.Written()
+		for _, of := range owners {
+			err := written.Add(ctx, tx, of, table.PartLeg, "t.attempt_id = ANY($1::uuid[]) AND t.attempt_id IN "+
+				"(SELECT a.id FROM attempts a WHERE a.id = ANY($1::uuid[]) AND a.campaign_id = $2 AND ($2 = '' OR a.run = $3))", ids,
+				of.Campaign, of.Run)
+			if err != nil {
+				return err
+			}
+		}
+		return s.db.TellWritten(ctx, tx, written)
+	})
+}
+
+// dropExpired removes numbers that were suppressed for a time that has passed.
+func (s *Store) dropExpired(ctx context.Context, now time.Time) error {
+	return s.db.InTx(ctx, "expired suppressions not dropped", func(tx pgx.Tx) error {
+		rows := s.db.Written()
+		if err := rows.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.until <= $1", now); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE until <= $1", now); err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows)
+	})
 }
 
 // eventMonths is how many months ahead partitions are created.

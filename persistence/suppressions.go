@@ -82,7 +82,12 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 		}
 		e := journal.Event{At: now, Type: journal.SuppressionAdded, Version: 1, Data: journal.Data{Who: &who,
 			Reason: what, Count: added}}
-		return s.db.Tell(ctx, tx, e)
+		rows := s.db.Written()
+		if err := rows.Add(ctx, tx, table.Owner{}, table.PartSuppression, "t.number = ANY($1::text[])",
+			numbers); err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows, e)
 	})
 	return added, err
 }
@@ -90,11 +95,16 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 // Unsuppress removes a number from the list.
 func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error) {
 	err = s.db.InTx(ctx, "number not taken off the suppression list", func(tx pgx.Tx) error {
+		rows := s.db.Written()
+		if err := rows.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number IN ($1, $2)", n.E164(),
+			s.db.Hashed(n)); err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2)", n.E164(), s.db.Hashed(n))
 		if found = tag.RowsAffected() > 0; err != nil || !found {
 			return err
 		}
-		return s.db.Note(ctx, tx, journal.SuppressionLifted, n.String(), who)
+		return s.db.NoteWritten(ctx, tx, rows, journal.SuppressionLifted, n.String(), who)
 	})
 	return found, err
 }

@@ -53,7 +53,7 @@ func (s *Accounts) CreateKey(ctx context.Context, k engine.APIKey, who engine.Wh
 		if err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "key.created", string(k.ID), who)
+		return s.db.NoteRow(ctx, tx, table.PartKey, string(k.ID), "key.created", string(k.ID), who)
 	})
 }
 
@@ -77,7 +77,7 @@ func (s *Accounts) UpdateKey(ctx context.Context, id engine.KeyID, change func(*
 		if err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "key.changed", string(id), who)
+		return s.db.NoteRow(ctx, tx, table.PartKey, string(id), "key.changed", string(id), who)
 	})
 	return k, err
 }

@@ -73,7 +73,7 @@ func (s *Accounts) CreateUser(ctx context.Context, u engine.User, who engine.Who
 		if tag.RowsAffected() == 0 {
 			return ErrUserExists
 		}
-		return s.db.Note(ctx, tx, "user.created", string(u.ID), who)
+		return s.db.NoteRow(ctx, tx, table.PartUser, string(u.ID), "user.created", string(u.ID), who)
 	})
 }
 
@@ -133,7 +133,7 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 				return nil
 			}
 		}
-		return s.db.Note(ctx, tx, "user.changed", string(id), who)
+		return s.db.NoteRow(ctx, tx, table.PartUser, string(id), "user.changed", string(id), who)
 	})
 	return u, err
 }

@@ -58,7 +58,15 @@ func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (re
 		if report.Added > 0 {
 			ev := add.Event
 			ev.Data.Count = report.Added
-			return s.db.Tell(ctx, tx, ev)
+			written, of := s.db.Written(), table.Owner{Campaign: string(add.Campaign), Run: add.Run}
+			err := written.Add(ctx, tx, of, table.PartContact, "t.id = ANY($1::uuid[])", rows.ids)
+			if err == nil {
+				err = written.Add(ctx, tx, of, table.PartVariables, "t.contact_id = ANY($1::uuid[])", rows.ids)
+			}
+			if err != nil {
+				return err
+			}
+			return s.db.TellWritten(ctx, tx, written, ev)
 		}
 		return nil
 	})

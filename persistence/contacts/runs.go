@@ -167,7 +167,7 @@ func (s *Roster) RestoreContacts(ctx context.Context, id engine.CampaignID, run 
 			return err
 		}
 		rows := s.db.Written()
-		err := rows.RemoveRows(ctx, tx, table.Owner{Campaign: string(id), Run: run}, table.PartContact,
+		err := rows.Remove(ctx, tx, table.Owner{Campaign: string(id), Run: run}, table.PartContact,
 			"t.campaign_id = $1 AND t.run > $2", string(id), run)
 		if err != nil {
 			return err

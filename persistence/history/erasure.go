@@ -11,6 +11,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/persistence/recordings"
+	"dialler/persistence/table"
 )
 
 // Erasure of a person: number and variables are removed from every table and replaced by a
@@ -149,11 +150,11 @@ var erase = []struct {
 		WHERE to_number = $1`},
 	{"variables", "UPDATE contact_variables v SET variables = '{}', hash = 0 FROM campaigns c, contacts k " +
 		"WHERE k.campaign_id = c.id AND k.number = $1 AND v.contact_id = k.id"},
-	{"contacts of earlier runs", `UPDATE contact_runs r SET number = $2, reason = CASE
+	{"contacts of earlier runs", `UPDATE contact_runs r SET number = $2, version = r.version + 1, reason = CASE
 		WHEN r.state = 'excluded' THEN '` + ErasedReason + `' ELSE r.reason END
 		FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND r.campaign_id = k.campaign_id AND r.id = k.id`},
-	{"contacts", `UPDATE contacts k SET number = $2, reason = CASE WHEN k.state = 'excluded' THEN '` + ErasedReason +
+	{"contacts", `UPDATE contacts k SET number = $2, version = k.version + 1, reason = CASE WHEN k.state = 'excluded' THEN '` + ErasedReason +
 		`' ELSE k.reason END
 		FROM campaigns c WHERE k.campaign_id = c.id AND k.number = $1`},
 	{"exclusions", "UPDATE exclusions x SET number = $2, reason = '" + ErasedReason +
@@ -179,6 +180,10 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
 		out = Erased{}
 		if err := erasable(ctx, tx, e.Number); err != nil {
+			return err
+		}
+		written, of, err := s.going(ctx, tx, e.Number)
+		if err != nil {
 			return err
 		}
 		if err := s.eraseSuppression(ctx, tx, &e, &out); err != nil {
@@ -207,9 +212,65 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		}
 		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who,
 			Count: out.Contacts + out.Attempts}}
-		return s.db.Tell(ctx, tx, ev)
+		if err := s.erased(ctx, tx, written, of, &e); err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, written, ev)
 	})
 	return out, err
+}
+
+// going begins the rows of an erasure with those whose name, which holds the number, will be another
+// one, and returns the campaigns that the person is in.
+func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) (*table.Rows, []engine.CampaignID,
+	error) {
+	rows, _ := tx.Query(ctx, `SELECT c.id FROM campaigns c WHERE EXISTS (SELECT FROM contacts k
+		WHERE k.campaign_id = c.id AND k.number = $1)
+		OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)
+		UNION SELECT campaign_id FROM attempts WHERE to_number = $1`, n.E164())
+	campaigns, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
+	if err != nil {
+		return nil, nil, err
+	}
+	written := s.db.Written()
+	for _, id := range campaigns {
+		err := written.Remove(ctx, tx, table.Owner{Campaign: string(id)}, table.PartExclusion,
+			"t.campaign_id = $1 AND t.number IN ($2, '')", string(id), n.E164())
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return written, campaigns, written.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number IN ($1, $2)",
+		n.E164(), s.db.Hashed(n))
+}
+
+// erased adds the person's rows as they are now.
+func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, campaigns []engine.CampaignID, e *Erasure) error {
+	const (
+		contacts = "(SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = $2)"
+		attempts = "(SELECT a.id FROM attempts a WHERE a.campaign_id = $1 AND a.to_number = $2)"
+	)
+	for _, id := range campaigns {
+		for _, x := range []struct {
+			part  *table.Part
+			where string
+		}{
+			{table.PartContact, "t.id IN " + contacts},
+			{table.PartKept, "t.campaign_id = $1 AND t.number = $2"},
+			{table.PartVariables, "t.contact_id IN " + contacts},
+			{table.PartAttempt, "t.id IN " + attempts},
+			{table.PartResult, "t.id IN " + attempts},
+			{table.PartQuality, "t.id IN " + attempts},
+			{table.PartLeg, "t.attempt_id IN " + attempts},
+			{table.PartExclusion, "t.campaign_id = $1 AND t.number IN ($2, '')"},
+		} {
+			err := w.Add(ctx, tx, table.Owner{Campaign: string(id)}, x.part, x.where, string(id), e.Tombstone.E164())
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return w.Add(ctx, tx, table.Owner{}, table.PartSuppression, "t.number = $1", s.db.Hashed(e.Number))
 }
 
 // erasable refuses a person who has a call or an import in progress.

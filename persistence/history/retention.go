@@ -122,14 +122,14 @@ func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key s
 		if err != nil {
 			return err
 		}
-		n, err := s.deleteAttempts(ctx, "campaign_id = $1 AND run = $3", string(r.campaign), retainBatch, r.run)
+		n, err := s.deleteAttempts(ctx, r.campaign, "campaign_id = $1 AND run = $3", r.run)
 		d.Attempts += n
 		if err != nil {
 			return err
 		}
 		d.Runs++
 	}
-	n, err := s.deleteAttempts(ctx, "campaign_id = $1 AND reserved_at < $3 AND NOT live", "", retainBatch, before)
+	n, err := s.deleteAttempts(ctx, "", "campaign_id = $1 AND reserved_at < $3 AND NOT live", before)
 	d.Attempts += n
 	return err
 }
@@ -147,17 +147,40 @@ func (s *Records) notOurs(err error) bool {
 }
 
 // deleteAttempts deletes attempts and their dependent rows, in batches.
-func (s *Records) deleteAttempts(ctx context.Context, which string, args ...any) (n int, err error) {
+func (s *Records) deleteAttempts(ctx context.Context, id engine.CampaignID, which string, args ...any) (n int,
+	err error) {
+	of := table.Owner{Campaign: string(id)}
+	args = append([]any{string(id), retainBatch}, args...)
 	for {
-		tag, err := s.db.Read.Exec(ctx, `WITH old AS MATERIALIZED (SELECT id FROM attempts WHERE `+which+` LIMIT $2),
-			l AS (DELETE FROM legs WHERE attempt_id IN (SELECT id FROM old)),
-			s AS (DELETE FROM sip_ladders WHERE attempt_id IN (SELECT id FROM old)),
-			r AS (DELETE FROM recordings WHERE attempt_id IN (SELECT id FROM old) AND deleted_at IS NOT NULL)
-			DELETE FROM attempts WHERE id IN (SELECT id FROM old)`, args...)
+		var dropped []string
+		err := s.db.InTx(ctx, "old attempts not dropped", func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, "SELECT id::text FROM attempts WHERE "+which+" LIMIT $2 FOR UPDATE", args...)
+			var err error
+			if dropped, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+				return err
+			}
+			gone := s.db.Written()
+			for _, p := range []*table.Part{table.PartAttempt, table.PartResult, table.PartQuality} {
+				if err := gone.Remove(ctx, tx, of, p, "t.id = ANY($1::uuid[])", dropped); err != nil {
+					return err
+				}
+			}
+			if err := gone.Remove(ctx, tx, of, table.PartLeg, "t.attempt_id = ANY($1::uuid[])", dropped); err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, `WITH l AS (DELETE FROM legs WHERE attempt_id = ANY($1::uuid[])),
+				s AS (DELETE FROM sip_ladders WHERE attempt_id = ANY($1::uuid[])),
+				r AS (DELETE FROM recordings WHERE attempt_id = ANY($1::uuid[]) AND deleted_at IS NOT NULL)
+				DELETE FROM attempts WHERE id = ANY($1::uuid[])`, dropped)
+			if err != nil {
+				return err
+			}
+			return s.db.TellWritten(ctx, tx, gone)
+		})
 		if err != nil {
-			return n, s.db.Wrap("old attempts not dropped", err)
+			return n, err
 		}
-		if n += int(tag.RowsAffected()); tag.RowsAffected() < retainBatch {
+		if n += len(dropped); len(dropped) < retainBatch {
 			return n, nil
 		}
 	}

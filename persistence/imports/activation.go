@@ -38,7 +38,8 @@ func (s *Files) ActivateImport(ctx context.Context, a journal.Activation, gate f
 		}
 		for try := 1; ; try++ {
 			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
-				t := activation{store: s, ctx: ctx, tx: tx, Activation: a, listed: session.rejected}
+				t := activation{store: s, ctx: ctx, tx: tx, Activation: a, listed: session.rejected,
+					rows: s.db.Written()}
 				out, err = t.run(gate)
 				return err
 			})
@@ -89,6 +90,7 @@ type activation struct {
 	passes int
 	listed int // rejected rows that are listed
 	lifted []engine.PhoneNumber
+	rows   *table.Rows
 }
 
 func (t *activation) exec(sql string, args ...any) (int, error) {
@@ -105,6 +107,9 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 		return out, err
 	}
 	added, err := t.insert()
+	if err == nil {
+		err = t.written()
+	}
 	if err != nil {
 		return out, err
 	}
@@ -300,6 +305,14 @@ func (t *activation) withdraw() (rows, inserted int, err error) {
 	if rows, err = t.exclude("withdrawn"); err != nil || rows == 0 {
 		return rows, 0, err
 	}
+	const ofRows = " IN (SELECT r.id FROM import_rows r WHERE r.import_id = $1 AND r.outcome = 'withdrawn')"
+	of := table.Owner{Campaign: string(t.Campaign), Run: t.Run}
+	if err = t.rows.Remove(t.ctx, t.tx, of, table.PartVariables, "t.contact_id"+ofRows, t.id()); err == nil {
+		err = t.rows.Remove(t.ctx, t.tx, of, table.PartContact, "t.id"+ofRows, t.id())
+	}
+	if err != nil {
+		return rows, 0, err
+	}
 	const mine = "USING import_rows r WHERE r.import_id = $1 AND r.outcome = 'withdrawn' AND "
 	if _, err = t.exec("DELETE FROM contact_variables v "+mine+"v.contact_id = r.id", t.id()); err != nil {
 		return rows, 0, err
@@ -398,12 +411,37 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 	if imp, err = t.report(campaign.ImportActive, g.Event.At, counts); err != nil {
 		return imp, err
 	}
-	if counts.Added > 0 { // last: it takes the head of the campaign's chain
+	if err := t.settled(); err != nil {
+		return imp, err
+	}
+	var events []journal.Event
+	if counts.Added > 0 {
 		ev := g.Event
 		ev.Data.Count = counts.Added
-		err = t.store.db.Tell(t.ctx, t.tx, ev)
+		events = append(events, ev)
 	}
-	return imp, err
+	// Last: it takes the head of the campaign's chain.
+	return imp, t.store.db.TellWritten(t.ctx, t.tx, t.rows, events...)
+}
+
+// written adds the new contacts. That takes a while, so it is done before the gate.
+func (t *activation) written() error {
+	const mine = "= ANY(ARRAY(SELECT r.id FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NULL))"
+	of := table.Owner{Campaign: string(t.Campaign), Run: t.Run}
+	if err := t.rows.Add(t.ctx, t.tx, of, table.PartContact, "t.id "+mine, t.id()); err != nil {
+		return err
+	}
+	return t.rows.Add(t.ctx, t.tx, of, table.PartVariables, "t.contact_id "+mine, t.id())
+}
+
+// settled adds what changed since the gate.
+func (t *activation) settled() error {
+	of := table.Owner{Campaign: string(t.Campaign)}
+	if err := t.rows.Add(t.ctx, t.tx, of, table.PartImport, "t.id = $1", t.id()); err != nil || len(t.lifted) == 0 {
+		return err
+	}
+	return t.rows.Add(t.ctx, t.tx, of, table.PartExclusion, "t.campaign_id = $1 AND t.number = ANY($2::text[])",
+		string(t.Campaign), t.lifted)
 }
 
 // report ends the import.

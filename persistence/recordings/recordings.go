@@ -64,8 +64,29 @@ const recordingGone = `WITH gone AS (
 
 // RecordingsDeleted records that recordings were deleted.
 func (s *Recordings) RecordingsDeleted(ctx context.Context, attempts []engine.AttemptID, at time.Time) error {
-	_, err := s.db.Read.Exec(ctx, recordingGone, attemptIDs(attempts), at)
-	return s.db.Wrap("deletion of recordings not recorded", err)
+	return s.db.InTx(ctx, "deletion of recordings not recorded", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, recordingGone, attemptIDs(attempts), at); err != nil {
+			return err
+		}
+		rows, err := s.written(ctx, tx, attempts...)
+		if err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows)
+	})
+}
+
+// written are the attempts' rows, after a change of what is known of their recordings.
+func (s *Recordings) written(ctx context.Context, tx pgx.Tx, attempts ...engine.AttemptID) (*table.Rows, error) {
+	rows, ids := s.db.Written(), attemptIDs(attempts)
+	owners, err := table.OwnersOf(ctx, tx, ids)
+	for _, of := range owners {
+		if err == nil {
+			err = rows.Add(ctx, tx, of, table.PartQuality, "t.id = ANY($1::uuid[]) AND t.campaign_id = $2 AND ($2 = '' OR t.run = $3) "+
+				"AND NOT t.live", ids, of.Campaign, of.Run)
+		}
+	}
+	return rows, err
 }
 
 // NoteRecordingDeleted records that somebody deleted a recording.
@@ -74,15 +95,28 @@ func (s *Recordings) NoteRecordingDeleted(ctx context.Context, id engine.Attempt
 		if _, err := tx.Exec(ctx, recordingGone, attemptIDs([]engine.AttemptID{id}), time.Now()); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, journal.RecordingDeleted, string(id), who)
+		rows, err := s.written(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return s.db.NoteWritten(ctx, tx, rows, journal.RecordingDeleted, string(id), who)
 	})
 }
 
 // RecordingsIncomplete marks recordings as partly missing.
 func (s *Recordings) RecordingsIncomplete(ctx context.Context, attempts []engine.AttemptID) error {
-	_, err := s.db.Read.Exec(ctx, `UPDATE attempts SET quality = jsonb_set(quality, '{recording,incomplete}', 'true')
-		WHERE id = ANY($1::uuid[]) AND quality ? 'recording'`, attemptIDs(attempts))
-	return s.db.Wrap("incomplete recordings not noted", err)
+	return s.db.InTx(ctx, "incomplete recordings not noted", func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE attempts SET quality = jsonb_set(quality, '{recording,incomplete}', 'true')
+			WHERE id = ANY($1::uuid[]) AND quality ? 'recording'`, attemptIDs(attempts))
+		if err != nil {
+			return err
+		}
+		rows, err := s.written(ctx, tx, attempts...)
+		if err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows)
+	})
 }
 
 // AddRecording stores a recording that was not reported with the end of its attempt; it returns
@@ -102,7 +136,14 @@ func (s *Recordings) AddRecording(ctx context.Context, id engine.AttemptID, rec 
 		}
 		_, err = tx.Exec(ctx, `UPDATE attempts SET quality = coalesce(quality, '{}') || $2::jsonb
 			WHERE id = $1 AND (quality IS NULL OR NOT quality ? 'recording')`, string(id), string(b))
-		return err
+		if err != nil {
+			return err
+		}
+		rows, err := s.written(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows)
 	})
 	return ok, err
 }

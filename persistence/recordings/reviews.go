@@ -12,6 +12,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/persistence/column"
 	"dialler/persistence/pool"
+	"dialler/persistence/table"
 )
 
 const (
@@ -84,7 +85,11 @@ func (s *Recordings) LabelAMDReview(ctx context.Context, id engine.AttemptID, la
 		if tag.RowsAffected() == 0 {
 			return errNoReview
 		}
-		return s.db.Note(ctx, tx, journal.VerdictLabelled, string(id), who)
+		rows := s.db.Written()
+		if err := rows.Add(ctx, tx, table.Owner{}, table.PartReview, "t.attempt_id = $1", string(id)); err != nil {
+			return err
+		}
+		return s.db.NoteWritten(ctx, tx, rows, journal.VerdictLabelled, string(id), who)
 	})
 }
 

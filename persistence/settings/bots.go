@@ -65,7 +65,7 @@ func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret b
 		if stored.AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(stored.ID), stored.AuthToken); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, table.Verb("bot", created), string(bot.ID), who)
+		return s.db.NoteRow(ctx, tx, table.PartBot, string(bot.ID), table.Verb("bot", created), string(bot.ID), who)
 	})
 	return stored, created, err
 }
@@ -86,10 +86,14 @@ func (s *Configuration) DeleteBot(ctx context.Context, id engine.BotID, force bo
 				return err
 			}
 		}
+		rows, err := s.db.Going(ctx, tx, table.PartBot, string(id))
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, "DELETE FROM bots WHERE id = $1", string(id)); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "bot.deleted", string(id), who)
+		return s.db.NoteWritten(ctx, tx, rows, "bot.deleted", string(id), who)
 	})
 }
 

@@ -66,7 +66,14 @@ func (s *Configuration) QuarantineNumber(ctx context.Context, n engine.PhoneNumb
 		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state)
 			VALUES ($1, 0, 0, 0, 0, 'quarantined')
 			ON CONFLICT (number) DO UPDATE SET state = 'quarantined' WHERE numbers.state <> 'retired'`, n.E164())
-		return err
+		if err != nil {
+			return err
+		}
+		rows := s.db.Written()
+		if err := rows.Add(ctx, tx, table.Owner{}, table.PartNumber, "t.number = $1", n.E164()); err != nil {
+			return err
+		}
+		return s.db.TellWritten(ctx, tx, rows)
 	})
 }
 
@@ -88,7 +95,7 @@ func (s *Configuration) PutNumber(ctx context.Context, n engine.NumberSettings, 
 		if err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, table.Verb("number", created), n.Number.String(), who)
+		return s.db.NoteRow(ctx, tx, table.PartNumber, n.Number.E164(), table.Verb("number", created), n.Number.String(), who)
 	})
 	return created, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/persistence/sealed"
+	"dialler/persistence/table"
 )
 
 // Sealing counts the stored secrets.
@@ -81,7 +82,13 @@ func (s *Configuration) SealSecrets(ctx context.Context) (n int, err error) {
 				n++
 			}
 		}
-		return nil
+		rows := s.db.Written()
+		for _, p := range []*table.Part{table.PartBot, table.PartTrunk, table.PartWebhook} {
+			if err := rows.Add(ctx, tx, table.Owner{}, p, "true"); err != nil {
+				return err
+			}
+		}
+		return s.db.TellWritten(ctx, tx, rows)
 	})
 	return n, err
 }

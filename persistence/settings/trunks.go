@@ -122,7 +122,7 @@ func (s *Configuration) PutTrunk(ctx context.Context, t engine.TrunkSettings, ke
 		if _, err := tx.Exec(ctx, upsertTrunk, append(trunkFields(&t), keepSecret)...); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, table.Verb("trunk", created), string(t.ID), who)
+		return s.db.NoteRow(ctx, tx, table.PartTrunk, string(t.ID), table.Verb("trunk", created), string(t.ID), who)
 	})
 	return created, err
 }
@@ -130,6 +130,10 @@ func (s *Configuration) PutTrunk(ctx context.Context, t engine.TrunkSettings, ke
 // DeleteTrunk removes a trunk. NotFound "trunk_not_found".
 func (s *Configuration) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.Who) error {
 	return s.db.InTx(ctx, "trunk not deleted", func(tx pgx.Tx) error {
+		rows, err := s.db.Going(ctx, tx, table.PartTrunk, string(id))
+		if err != nil {
+			return err
+		}
 		done, err := tx.Exec(ctx, "DELETE FROM trunks WHERE id = $1", string(id))
 		if err != nil {
 			return err
@@ -137,6 +141,6 @@ func (s *Configuration) DeleteTrunk(ctx context.Context, id engine.TrunkID, who 
 		if done.RowsAffected() == 0 {
 			return engine.NotFound("trunk_not_found", "")
 		}
-		return s.db.Note(ctx, tx, journal.Type("trunk.deleted"), string(id), who)
+		return s.db.NoteWritten(ctx, tx, rows, journal.Type("trunk.deleted"), string(id), who)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/journal"
+	"dialler/persistence/table"
 )
 
 // voicemailsCap bounds how many messages are stored.
@@ -51,7 +52,7 @@ func (s *Configuration) AddVoicemail(ctx context.Context, v engine.Voicemail, au
 			return engine.Conflict("too_many_voicemails", "200 messages are kept already; delete one that no "+
 				"campaign uses.")
 		}
-		return s.db.Note(ctx, tx, journal.VoicemailAdded, string(v.ID), who)
+		return s.db.NoteRow(ctx, tx, table.PartVoicemail, string(v.ID), journal.VoicemailAdded, string(v.ID), who)
 	})
 }
 
@@ -67,6 +68,10 @@ func (s *Configuration) DeleteVoicemail(ctx context.Context, id engine.Voicemail
 		if used {
 			return engine.Conflict("voicemail_in_use", "")
 		}
+		rows, err := s.db.Going(ctx, tx, table.PartVoicemail, string(id))
+		if err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, "DELETE FROM voicemails WHERE id = $1", string(id))
 		if err != nil {
 			return err
@@ -74,6 +79,6 @@ func (s *Configuration) DeleteVoicemail(ctx context.Context, id engine.Voicemail
 		if tag.RowsAffected() == 0 {
 			return errNoVoicemail
 		}
-		return s.db.Note(ctx, tx, journal.VoicemailDeleted, string(id), who)
+		return s.db.NoteWritten(ctx, tx, rows, journal.VoicemailDeleted, string(id), who)
 	})
 }

@@ -26,7 +26,7 @@ type Part struct {
 	// ID is the SQL of the row's identifier, a uuid; Text of one that is hashed under the key, since
 	// it may be a phone number.
 	ID, Text string
-	// Order is the SQL of the row's place among its own versions, "" for the time of the transaction.
+	// Order is the SQL of the row's place among its own versions, "" for the time by the server.
 	Order string
 	// Must is the SQL of whether a row must have an entry, "" for always.
 	Must string
@@ -42,14 +42,23 @@ type Part struct {
 	selects string
 }
 
+// writtenAlone is why a column that nothing is decided by is not evidence.
+const writtenAlone = "it is kept up to date without an event"
+
 const ofCampaign = "t.campaign_id = $1"
 
-const atRest = 1 << 62 // orders what is written apart from the course of a call after all of that
+const (
+	// clock orders rows that have no order of their own, and what is written of a call apart from its
+	// course: by the server's time.
+	clock  = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	atRest = 1 << 62 // before all of that is what the course of a call writes
+	ended  = 1 << 59 // an attempt that has ended is never again as it was while it was live
+)
 
 // Parts are all rows that are evidence.
 var (
 	PartAttempt = &Part{Byte: 1, Name: "attempts", Table: "attempts", ID: "t.id", Of: ofCampaign,
-		Order: "t.progress * 2 + (NOT t.live)::integer", Not: map[string]string{
+		Not: map[string]string{
 			"progress": "it is the order of the row's versions",
 		}}
 	PartResult = &Part{Byte: 2, Name: "attempts.result", Table: "attempts", ID: "t.id", Of: ofCampaign,
@@ -67,7 +76,8 @@ var (
 	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Of: ofCampaign,
 		Order: "t.version"}
 	PartVariables = &Part{Byte: 6, Name: "contact_variables", Table: "contact_variables", ID: "t.contact_id",
-		Of: "t.contact_id IN (SELECT c.id FROM contacts c WHERE c.campaign_id = $1)"}
+		Order: "(SELECT c.version FROM contacts c WHERE c.id = t.contact_id)",
+		Of:    "t.contact_id IN (SELECT c.id FROM contacts c WHERE c.campaign_id = $1)"}
 	PartCampaign = &Part{Byte: 7, Name: "campaigns", Table: "campaigns", Text: "t.id", Of: "t.id = $1",
 		Order: "t.seq", Not: map[string]string{
 			"epoch": "it counts take-overs and protects nothing that was",
@@ -81,15 +91,19 @@ var (
 	PartTrunk  = &Part{Byte: 11, Name: "trunks", Table: "trunks", Text: "t.id"}
 	PartNumber = &Part{Byte: 12, Name: "numbers", Table: "numbers", Text: "t.number",
 		Label: "'…' || right(t.number, 3)"}
-	PartUser = &Part{Byte: 13, Name: "users", Table: "users", Text: "t.id"}
-	PartKey  = &Part{Byte: 14, Name: "api_keys", Table: "api_keys", Text: "t.id", Not: map[string]string{
-		"last_used_at": "it is written without an event, at most once a minute",
+	PartUser = &Part{Byte: 13, Name: "users", Table: "users", Text: "t.id", Not: map[string]string{
+		"last_login_at": writtenAlone, "failed_logins": writtenAlone, "locked_until": writtenAlone,
+	}}
+	PartKey = &Part{Byte: 14, Name: "api_keys", Table: "api_keys", Text: "t.id", Not: map[string]string{
+		"last_used_at": writtenAlone,
 	}}
 	PartVoicemail = &Part{Byte: 15, Name: "voicemails", Table: "voicemails", Text: "t.id"}
 	PartReview    = &Part{Byte: 16, Name: "amd_reviews", Table: "amd_reviews", ID: "t.attempt_id",
 		Must: "t.label <> ''"}
-	PartWebhook = &Part{Byte: 17, Name: "webhooks", Table: "webhooks", Text: "t.id"}
-	PartImport  = &Part{Byte: 18, Name: "imports", Table: "imports", ID: "t.id", Of: ofCampaign,
+	PartWebhook = &Part{Byte: 17, Name: "webhooks", Table: "webhooks", Text: "t.id", Not: map[string]string{
+		"last_delivered_at": writtenAlone, "old_secret": writtenAlone, "old_secret_until": writtenAlone,
+	}}
+	PartImport = &Part{Byte: 18, Name: "imports", Table: "imports", ID: "t.id", Of: ofCampaign,
 		Must: "t.state = 'active'"}
 )
 
@@ -139,7 +153,7 @@ func (d *DB) loadParts(ctx context.Context, tx pgx.Tx) error {
 		if err != nil {
 			return err
 		}
-		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, "0::bigint")
+		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, clock)
 		q.Of, q.Label = cmp.Or(p.Of, "$1::text = ''"), cmp.Or(p.Label, "replace(("+id+")::text, '-', '')")
 		q.selects = ", (" + order + ")::bigint, t." + strings.Join(q.columns, ", t.") + " FROM " + p.Table + " t "
 	}
@@ -210,61 +224,24 @@ func (r *Rows) Add(ctx context.Context, tx Querier, of Owner, p *Part, where str
 	if r.dig == nil {
 		return nil
 	}
-	order := r.db.rowOrder()
 	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
-		if !p.ordered() {
-			e.Order = order
-		}
 		r.Of[of] = e.AppendTo(r.Of[of])
 		return nil
 	}, args...)
 }
 
-// Remove adds that rows of a part are gone, by their identifiers.
-func (r *Rows) Remove(of Owner, p *Part, ids ...[16]byte) {
-	if r.dig == nil {
-		return
-	}
-	order := r.db.rowOrder()
-	for _, id := range ids {
-		e := chain.Entry{Row: chain.Row{Part: p.Byte, ID: id}, Order: order}
-		r.Of[of] = e.AppendTo(r.Of[of])
-	}
-}
-
-// RemoveRows is Remove for rows that are still there.
-func (r *Rows) RemoveRows(ctx context.Context, tx Querier, of Owner, p *Part, where string, args ...any) error {
+// Remove adds that rows of a part, which are still there, are going to be deleted.
+func (r *Rows) Remove(ctx context.Context, tx Querier, of Owner, p *Part, where string, args ...any) error {
 	if r.dig == nil {
 		return nil
 	}
-	order := r.db.rowOrder()
 	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
-		if e.Digest = (chain.Digest16{}); p.ordered() {
-			e.Order++ // a row of that name may come again
-		} else {
-			e.Order = order
-		}
+		e.Digest = chain.Digest16{}
+		e.Order++ // a row of that name may come again
 		r.Of[of] = e.AppendTo(r.Of[of])
 		return nil
 	}, args...)
 }
-
-// ordered says that the rows have a number that grows with each of their versions.
-func (p *Part) ordered() bool { return p.Order != "" && p.Table != "attempts" }
-
-// RemoveNamed is Remove for rows identified by a text.
-func (r *Rows) RemoveNamed(of Owner, p *Part, names ...string) {
-	if r.dig == nil {
-		return
-	}
-	for _, n := range names {
-		r.Remove(of, p, r.dig.Named(n))
-	}
-}
-
-// rowOrder orders rows that have no order of their own: by the time of their transactions, after
-// everything that the course of a call writes.
-func (d *DB) rowOrder() uint64 { return atRest | uint64(d.Config.Now().UnixMicro()) } //nolint:gosec // after 1970
 
 // EachRow calls f with the digest of each row of a part, as it stands.
 func (d *DB) EachRow(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
@@ -315,6 +292,9 @@ func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) 
 		r.ID = dig.Named(string(values[0]))
 	}
 	order := binary.BigEndian.Uint64(values[1])
+	if p.Order == "" {
+		order |= atRest
+	}
 	return dig.Row(r, order, func(dst []byte) (_ []byte, err error) {
 		for i, v := range values[2:] {
 			if dst, err = column.AppendEvidence(dst, p.columns[i], p.oids[i], v); err != nil {
@@ -327,9 +307,9 @@ func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) 
 
 // AttemptOrder is PartAttempt's Order for a row that is written in the course of a call.
 func AttemptOrder(a *AttemptRow) uint64 {
-	n := uint64(progress(a)) * 2 //nolint:gosec // never negative
+	n := uint64(progress(a)) //nolint:gosec // never negative
 	if !a.Live() {
-		n++
+		n |= ended
 	}
 	return n
 }
@@ -355,4 +335,11 @@ func LegOrder(l *attempt.Leg) uint64 {
 		n += 2
 	}
 	return n
+}
+
+// OwnersOf are the chains of attempts.
+func OwnersOf(ctx context.Context, tx pgx.Tx, attempts []string) ([]Owner, error) {
+	rows, _ := tx.Query(ctx, "SELECT DISTINCT campaign_id, CASE WHEN campaign_id <> '' THEN run ELSE 0 END "+
+		"FROM attempts WHERE id = ANY($1::uuid[])", attempts)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Owner])
 }

@@ -56,3 +56,19 @@ func (d *DB) NoteWritten(ctx context.Context, tx pgx.Tx, rows *Rows, t journal.T
 	e := journal.Event{At: time.Now(), Type: t, Version: 1, Data: journal.Data{Who: &who, Reason: id}}
 	return d.TellWritten(ctx, tx, rows, e)
 }
+
+// NoteRow is Note with the row of a part that was created or changed.
+func (d *DB) NoteRow(ctx context.Context, tx pgx.Tx, p *Part, row string, t journal.Type, id string,
+	who engine.Who) error {
+	rows := d.Written()
+	if err := rows.Add(ctx, tx, Owner{}, p, p.Text+" = $1", row); err != nil {
+		return err
+	}
+	return d.NoteWritten(ctx, tx, rows, t, id, who)
+}
+
+// Going is Written with the row of a part that is going to be deleted.
+func (d *DB) Going(ctx context.Context, tx pgx.Tx, p *Part, row string) (*Rows, error) {
+	rows := d.Written()
+	return rows, rows.Remove(ctx, tx, Owner{}, p, p.Text+" = $1", row)
+}

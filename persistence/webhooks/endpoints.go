@@ -84,7 +84,7 @@ func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secre
 		if err := follow(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "webhook.created", string(e.ID), who)
+		return s.db.NoteRow(ctx, tx, table.PartWebhook, string(e.ID), "webhook.created", string(e.ID), who)
 	})
 	s.wakeOutbox()
 	return err
@@ -114,7 +114,7 @@ func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, ch
 		if err := follow(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "webhook.changed", string(id), who)
+		return s.db.NoteRow(ctx, tx, table.PartWebhook, string(id), "webhook.changed", string(id), who)
 	})
 	s.wakeOutbox()
 	return e, err
@@ -125,6 +125,10 @@ func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, ch
 func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error {
 	err := s.db.InTx(ctx, "webhook not deleted", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
+			return err
+		}
+		rows, err := s.db.Going(ctx, tx, table.PartWebhook, string(id))
+		if err != nil {
 			return err
 		}
 		done, err := tx.Exec(ctx, "DELETE FROM webhooks WHERE id = $1", string(id))
@@ -142,7 +146,7 @@ func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, wh
 		if err := follow(ctx, tx); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "webhook.deleted", string(id), who)
+		return s.db.NoteWritten(ctx, tx, rows, "webhook.deleted", string(id), who)
 	})
 	s.wakeOutbox()
 	return err
@@ -177,7 +181,7 @@ func (s *Endpoints) RotateWebhookSecret(ctx context.Context, id webhook.Endpoint
 		if e, err = pgx.CollectExactlyOneRow(rows, scanWebhook); err != nil {
 			return err
 		}
-		return s.db.Note(ctx, tx, "webhook.secret_rotated", string(id), who)
+		return s.db.NoteRow(ctx, tx, table.PartWebhook, string(id), "webhook.secret_rotated", string(id), who)
 	})
 	return e, err
 }

@@ -207,5 +207,5 @@ func (s *Endpoints) disable(ctx context.Context, tx pgx.Tx, id webhook.EndpointI
 	if err := follow(ctx, tx); err != nil {
 		return err
 	}
-	return s.db.Note(ctx, tx, "webhook.disabled", string(id), engine.System)
+	return s.db.NoteRow(ctx, tx, table.PartWebhook, string(id), "webhook.disabled", string(id), engine.System)
 }
