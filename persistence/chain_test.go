@@ -280,7 +280,7 @@ func tampers() (list []tamper) {
 					" FROM events WHERE seq = 0 ORDER BY md5(ctid::text || $1) LIMIT 1 RETURNING type"})
 	}
 	add("event_batches", "campaign_id <> ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000",
-		"seqs = seqs || 999::bigint", "seqs = seqs[2:]", "campaign_id = 'cmp_other'")
+		"seqs = seqs || 999::bigint", "seqs = NULL, hash = sha256(hash)", "campaign_id = 'cmp_other'")
 	add("event_batches", "campaign_id = ''", "'run ' || run", "n = n + 1000", "hash = sha256(hash)", "run = run + 1000",
 		"digests = substr(digests, 2)", "campaign_id = 'cmp_other'")
 	add("event_heads", "true", "'run ' || run", "n = n + 1", "hash = sha256(hash)", "run = run + 1000")

@@ -140,7 +140,7 @@ func TestWhatHasServedItsTimeIsDroppedAndItsRunsStillAddUp(t *testing.T) {
 	if n := count("events WHERE seq = 0 AND type = 'suppression.added' AND digest IS NOT NULL"); n != 2 {
 		t.Errorf("%d of 2 chained events of what somebody did outside campaigns are left", n)
 	}
-	if n := count("event_heads WHERE campaign_id IN ('cmp_closed', 'cmp_open')"); n != 0 {
+	if n := count("event_heads WHERE campaign_id IN ('cmp_closed', 'cmp_open') AND run > 0"); n != 0 {
 		t.Errorf("%d chains have no events", n)
 	}
 	if n := count("run_checkpoints WHERE attempts_gone AND events_gone AND batches > 0 AND hash IS NOT NULL " +

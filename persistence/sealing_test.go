@@ -40,6 +40,7 @@ func storeWith(t *testing.T, url string, keys *sealed.Keys) *persistence.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.UseRowKey(storetest.RowKey)
 	t.Cleanup(s.Close)
 	return s
 }

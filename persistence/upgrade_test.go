@@ -53,7 +53,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 			"NOT NULL DEFAULT 0",
 		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, " +
 			"ADD COLUMN voicemail_left_at timestamptz",
-		"ALTER TABLE event_batches ADD COLUMN attempts uuid[]",
+		"ALTER TABLE event_batches ADD COLUMN attempts uuid[], ADD COLUMN rows bytea, ADD COLUMN code bytea",
 		"ALTER TABLE contacts ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0",
 		`ALTER TABLE contacts ADD COLUMN last_conversation uuid, ADD COLUMN callback_of uuid,
 			ADD COLUMN calling_back boolean NOT NULL DEFAULT false, ADD COLUMN callbacks_cancelled integer NOT NULL DEFAULT 0,
@@ -188,6 +188,7 @@ func TestWhoseResultIsAwaitedIsKnownAfterAnUpgrade(t *testing.T) {
 	if got != "0 2 1 0 0" {
 		t.Errorf("awaited are the calls %s", got)
 	}
+	storetest.Tampered(t) // with the rows, by the statements above
 }
 
 // caller writes calls of one campaign, all at the same time, with the events of a history that

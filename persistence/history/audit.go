@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,7 +78,10 @@ type Finding struct {
 // String describes the finding in one line.
 func (f Finding) String() string {
 	s := fmt.Sprintf("run %d", f.Run)
-	if f.Table != "" {
+	switch {
+	case f.Table != "" && f.Run != 0:
+		s += strings.TrimRight(" "+f.Table+" "+f.Row, " ")
+	case f.Table != "":
 		s = f.Table + " " + f.Row
 	}
 	if f.Batch != 0 {

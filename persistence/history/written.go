@@ -72,12 +72,12 @@ func (w *written) batch(b *batchRow) error {
 	owner := string(w.a.id)
 	switch {
 	case b.code == nil && (w.coded[b.run] || w.begun && uint64(b.n) > w.before[w.dig.Named(headName(owner, b.run))]): //nolint:gosec // positive
-		w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches", Row: strconv.FormatInt(b.n, 10),
+		w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches",
 			What: "it has no code of the installation's key: it was added"})
 	case b.code != nil:
 		w.coded[b.run] = true
 		if !w.dig.Batch(owner, b.run, b.digests, b.rows).Equal(b.code) {
-			w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches", Row: strconv.FormatInt(b.n, 10),
+			w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches",
 				What: "its code is not of the installation's key: it, or an event of it, was changed or added"})
 		}
 	}
@@ -87,7 +87,7 @@ func (w *written) batch(b *batchRow) error {
 			err = w.rows.add(&record{Entry: *e})
 		}
 	}); bad != nil {
-		w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches", Row: strconv.FormatInt(b.n, 10),
+		w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches",
 			What: "the digests of its rows cannot be read"})
 	}
 	return err

@@ -40,7 +40,7 @@ func contactRoundTrip(t *testing.T, w *world) {
 	sameFields(t, got, c)
 
 	// And every field can be changed.
-	plain := contact.Contact{ID: c.ID, Campaign: c.Campaign, Number: c.Number, CreatedAt: c.CreatedAt,
+	plain := contact.Contact{ID: c.ID, Campaign: c.Campaign, Number: c.Number, Run: c.Run, CreatedAt: c.CreatedAt,
 		Version: c.Version + 1, Variables: c.Variables}
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{plain} }))
 	got = w.stored(c.ID)
