@@ -111,7 +111,7 @@ func (n *farNodes) leave(id engine.Incarnation) {
 
 // gone ends a node's lease and isolates it. Its calls are lost once it must have ended them.
 func (r *rig) gone(id engine.Incarnation) []engine.AttemptID {
-	r.nodes.first.Gone(id)
+	r.nodes.first.Gone(id, "")
 	time.Sleep(engine.LimboFor + 5*time.Second) // virtual: the node has ended them by then
 	lost := r.nodes.first.Lost()
 	r.tree.Ownership().LegsGone(lost)

@@ -106,8 +106,9 @@ type Gateway struct {
 	Stalls    atomic.Int64 // times that a call's events waited for room
 	Unowned   atomic.Int64 // calls here that the inventory found no owner for
 
-	routes  routes
-	hosts   hosts
+	routes    routes
+	processes processes
+	hosts     hosts
 	sockets socketRoutes
 	looks   looks
 
@@ -142,14 +143,16 @@ func (g *Gateway) Join(incarnation engine.Incarnation) { g.cfg.Links.Join(incarn
 // Gone says that a node's lease is over: it sends no more INVITEs, and others act for what it
 // owned. It may be alive, cut off, or back under another incarnation. Calls that it carries for
 // this node go on while it is heard, and calls carried here for it remain its own until another
-// node adopts them.
-func (g *Gateway) Gone(incarnation engine.Incarnation) {
+// node adopts them. address is where it listens, "" if unknown: a later incarnation there may be the
+// same process.
+func (g *Gateway) Gone(incarnation engine.Incarnation, address string) {
+	g.processes.gone(incarnation, address, g.cfg.Clock.Boot())
 	g.sockets.gone(incarnation)
 	g.cfg.Links.Gone(incarnation)
 }
 
 // Lost gives, each once, the calls of this node's runs that nobody has any more: their node has been
-// without its lease for engine.LimboFor and not heard for so long that its process has ended them,
+// without a lease for engine.LimboFor, under whichever incarnation, and not heard for so long that its process has ended them,
 // also if it has joined again (hosted.lookAfter), its process is over, or it says that it has not
 // got them. They have no route from then on.
 func (g *Gateway) Lost() (lost []engine.AttemptID) {
@@ -157,7 +160,8 @@ func (g *Gateway) Lost() (lost []engine.AttemptID) {
 	for _, r := range g.routes.where(func(r *route) bool {
 		l := r.link
 		return r.missing.Load() ||
-			l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= silent)
+			l != nil && l.Gone() && (l.Over() || l.GoneFor() >= engine.LimboFor && l.SilentFor() >= silent &&
+				g.processes.goneFor(l.Peer(), g.cfg.Clock.Boot()) >= engine.LimboFor)
 	}) {
 		g.routes.drop(r)
 		lost = append(lost, r.id)

@@ -58,7 +58,7 @@ func TestAReachableProcessGivesItsCallsUpWhateverBecameOfItsLease(t *testing.T) 
 		})
 		c := n.join(t, 3, 7e10, nil)
 		id, o := talking(b)
-		c.Gone(2)
+		c.Gone(2, "")
 		known := c.asks(t, id)
 		pause(time.Second)
 		equal(t, "known legs", known(), []engine.LegID{id.Leg(1)})
@@ -111,7 +111,7 @@ func TestACallInLimboIsFoundAgainOrLost(t *testing.T) {
 			pause(time.Second)
 			n.isolate(2, true)
 			pause(6 * time.Second)
-			c.Gone(2)
+			c.Gone(2, "")
 			known := c.asks(t, id)
 			pause(4 * time.Second)
 			equal(t, "known before anything can be", known(), nil)
@@ -154,7 +154,7 @@ func TestACallOnANodeThatHasJoinedAgainOutlastsACut(t *testing.T) {
 		defer n.close()
 		b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
 		id, _ := talking(b)
-		c.Gone(2)
+		c.Gone(2, "")
 		b.Join(5)
 		known := c.asks(t, id)
 		pause(time.Second)
@@ -175,6 +175,30 @@ func TestACallOnANodeThatHasJoinedAgainOutlastsACut(t *testing.T) {
 	})
 }
 
+// A process that has joined again carries the calls of its former incarnation as its own: when it is then
+// cut off, they are lost once it must have ended them by its last lease, not by its first.
+func TestACallOfAnEarlierIncarnationIsLostByTheLastLeaseOfItsProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		n := newNetwork(1)
+		defer n.close()
+		b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
+		id, _ := talking(b)
+		c.Ready(2)
+		pause(time.Second)
+		c.Gone(2, "b:1")
+		b.Join(5)
+		pause(25 * time.Second)
+		n.isolate(2, true)
+		pause(10 * time.Second)
+		c.Gone(5, "b:1")
+		c.asks(t, id)
+		pause(engine.LimboFor - time.Millisecond)
+		equal(t, "lost too early", c.Lost(), nil)
+		pause(5 * time.Second)
+		equal(t, "lost", c.Lost(), []engine.AttemptID{id})
+	})
+}
+
 // In a cut of one direction the node with the call hears its owner, who does not hear it, and will
 // take the call for lost: it is ended there before.
 func TestALostCallIsEndedThoughItsOwnerIsHeard(t *testing.T) {
@@ -184,7 +208,7 @@ func TestALostCallIsEndedThoughItsOwnerIsHeard(t *testing.T) {
 		b, c := n.join(t, 2, 9e9, nil), n.join(t, 3, 7e10, nil)
 		b.dial(call(2), 3, new(owned)) // by which each goes on to hear the other
 		id, _ := talking(b)
-		c.Gone(2)
+		c.Gone(2, "")
 		b.Join(5)
 		c.asks(t, id)
 		pause(2 * engine.LimboFor)
@@ -223,7 +247,7 @@ func TestACallOfAProcessThatIsOverIsLostAtOnce(t *testing.T) {
 		n.mu.Unlock()
 		pause(2 * time.Second)
 		equal(t, "while it has its lease", c.Lost(), nil)
-		c.Gone(2)
+		c.Gone(2, "")
 		equal(t, "lost", c.Lost(), []engine.AttemptID{id})
 		n.mu.Lock()
 		n.nodes[2] = b // for its end
@@ -278,7 +302,7 @@ func TestAProcessThatDoesNotKnowYetThatItHasJoinedIsNotOver(t *testing.T) {
 		}
 		n.isolate(5, true)
 		n.isolate(2, true)
-		c.Gone(5)
+		c.Gone(5, "")
 		pause(2 * time.Second)
 		equal(t, "lost before it must have ended the call", c.Lost(), nil)
 		n.mu.Lock()

@@ -25,8 +25,8 @@ func TestACallWithoutAnOwnerIsHungUpUnlessSomebodyAdoptsIt(t *testing.T) {
 			equal(t, "while the owner lives", b.ports.entries()[2:], nil)
 			n.isolate(1, true) // it dies
 			pause(10 * time.Second)
-			b.Gone(1)
-			c.Gone(1)
+			b.Gone(1, "")
+			c.Gone(1, "")
 			if adopted {
 				var known []engine.LegID
 				c.AdoptLegs(&attempt.Attempt{ID: id, Epoch: 2, Node: 2}, func(legs []engine.LegID, err error) {
@@ -165,7 +165,7 @@ func TestANodeThatIsGoneLosesItsCallsAndSettlesWhatItWasTold(t *testing.T) {
 		if settled != 0 || failed != 1 || a.Ready(2) {
 			t.Errorf("settled %d times, %d of 1 failed, ready %v", settled, failed, a.Ready(2))
 		}
-		a.Gone(2)
+		a.Gone(2, "")
 		if settled != 1 {
 			t.Errorf("settled %d times", settled)
 		}
@@ -192,7 +192,7 @@ func TestANodeThatJoinsAgainKeepsItsCalls(t *testing.T) {
 		id, o, more := call(1), &owned{}, &owned{}
 		a.dial(id, 2, o)
 		pause(time.Second)
-		b.Gone(1)
+		b.Gone(1, "")
 		a.dial(call(2), 2, more) // it does not know yet
 		pause(time.Second)
 		n.mu.Lock()

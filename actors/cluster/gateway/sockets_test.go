@@ -43,7 +43,7 @@ func TestASocketIsOpenedByTheNodeThatIsToCarryItsCall(t *testing.T) {
 			t.Errorf("told %+v of sockets that were taken or closed", told[1:])
 		}
 		open("cmp/4")
-		a.Gone(2)
+		a.Gone(2, "")
 		if len(told) != 2 || told[1].Socket != "cmp/4" || told[1].Stands {
 			t.Errorf("told %+v of a node that is gone", told)
 		}

@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -186,7 +187,11 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	gone := k.roll.Call(k.cfg.Clock.Boot(), all)
 	for _, id := range gone {
 		k.balance.Disturbed(k.cfg.Clock.Boot())
-		k.cfg.Calls.Gone(id)
+		address := ""
+		if at := slices.IndexFunc(all, func(n ownership.Node) bool { return n.Incarnation == id }); at >= 0 {
+			address = all[at].Address
+		}
+		k.cfg.Calls.Gone(id, address)
 		if k.cfg.Gone != nil {
 			k.cfg.Gone(id)
 		}

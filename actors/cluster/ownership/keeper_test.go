@@ -190,7 +190,7 @@ func (w tree) LegsGone(ids []engine.AttemptID) { defer w.lock()(); w.note("legs 
 
 func (w gateway) Join(id engine.Incarnation) { defer w.lock()(); w.note("join %d", id) }
 
-func (w gateway) Gone(id engine.Incarnation) {
+func (w gateway) Gone(id engine.Incarnation, _ string) {
 	defer w.lock()()
 	w.note("gone %d", id)
 	w.lost = w.carry[id]

@@ -59,7 +59,7 @@ type Tree interface {
 type Calls interface {
 	// Join sets this node's incarnation from now on; Gone says that another node's lease is over.
 	Join(id engine.Incarnation)
-	Gone(id engine.Incarnation)
+	Gone(id engine.Incarnation, address string)
 	// Lost returns the calls that no other node can have any more.
 	Lost() []engine.AttemptID
 	// Disown gives up and returns the calls on other nodes that this one acts for.
