@@ -151,12 +151,12 @@ func writeHistory(t *testing.T, s *persistence.Store, id engine.CampaignID, agai
 // findings as text.
 func audits(t *testing.T, s *persistence.Store) (list []history.Audit, text string) {
 	t.Helper()
-	campaigns, _, err := s.Campaigns(t.Context(), campaign.Page{Number: 1, Size: 100})
+	campaigns, err := s.Records.Campaigns(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range campaigns {
-		a, err := s.Records.Audit(t.Context(), campaigns[i].ID)
+	for _, id := range campaigns {
+		a, err := s.Records.Audit(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"dialler/engine"
-	"dialler/engine/campaign"
 	"dialler/engine/seal"
 	"dialler/persistence"
 	"dialler/persistence/history"
@@ -47,7 +46,7 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 	trusted ...seal.Public) (err error) {
 	ids := []engine.CampaignID{id}
 	if id == "" {
-		if ids, err = allCampaigns(ctx, s); err != nil {
+		if ids, err = s.Records.Campaigns(ctx); err != nil {
 			return err
 		}
 	}
@@ -85,21 +84,4 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 			events)
 	}
 	return nil
-}
-
-// allCampaigns lists the campaigns, newest first.
-func allCampaigns(ctx context.Context, s *persistence.Store) (ids []engine.CampaignID, err error) {
-	const size = 200
-	for n := 1; ; n++ {
-		rows, _, err := s.Campaigns(ctx, campaign.Page{Number: n, Size: size})
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			ids = append(ids, rows[i].ID)
-		}
-		if len(rows) < size {
-			return ids, nil
-		}
-	}
 }

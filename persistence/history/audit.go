@@ -166,10 +166,12 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 		return out, err
 	}
 	defer a.written.close()
-	var present int
-	err = tx.QueryRow(ctx, "SELECT run FROM campaigns WHERE id = $1", string(id)).Scan(&present)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return out, table.ErrCampaignNotFound
+	present, known := 0, false
+	err = tx.QueryRow(ctx, `SELECT coalesce((SELECT run FROM campaigns WHERE id = $1), 0),
+		EXISTS (SELECT FROM campaigns WHERE id = $1) OR EXISTS (SELECT FROM event_heads WHERE campaign_id = $1)`,
+		string(id)).Scan(&present, &known)
+	if err == nil && !known {
+		err = table.ErrCampaignNotFound
 	}
 	if err != nil {
 		return out, err
@@ -201,10 +203,18 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 	return out, nil
 }
 
+// Campaigns lists the campaigns that there are and those that only have a history, newest first.
+func (s *Records) Campaigns(ctx context.Context) ([]engine.CampaignID, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT id FROM (SELECT id FROM campaigns UNION SELECT campaign_id FROM event_heads
+		WHERE campaign_id <> '') x LEFT JOIN campaigns c USING (id) ORDER BY c.created_at DESC NULLS LAST, id`)
+	list, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
+	return list, s.db.Wrap("campaigns not listed", err)
+}
+
 // Audit folds the events of a campaign in their order, compares the result with the tables, and
 // verifies the chain of their digests. It does so in one snapshot of the database: the campaign may
 // run meanwhile. Checkpoints of runs whose calls or events are gone must be signed with a trusted
-// key. It returns ErrCampaignNotFound when there is none.
+// key. It returns ErrCampaignNotFound when there is none and was none.
 func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...seal.Public) (out Audit, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) (err error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
-	"strconv"
 
 	"dialler/engine/chain"
 	"dialler/persistence/table"
@@ -61,9 +60,6 @@ func (s *Records) newWritten(a *auditor) (*written, error) {
 
 func (w *written) close() { w.rows.close() }
 
-// headName names a chain for PartHead.
-func headName(campaign string, run int) string { return "head " + campaign + " " + strconv.Itoa(run) }
-
 // batch checks a batch's code and takes its entries.
 func (w *written) batch(b *batchRow) error {
 	if w.dig == nil {
@@ -71,7 +67,7 @@ func (w *written) batch(b *batchRow) error {
 	}
 	owner := string(w.a.id)
 	switch {
-	case b.code == nil && (w.coded[b.run] || w.begun && uint64(b.n) > w.before[w.dig.Named(headName(owner, b.run))]): //nolint:gosec // positive
+	case b.code == nil && (w.coded[b.run] || w.begun && uint64(b.n) > w.before[w.dig.Named(table.HeadName(table.Owner{Campaign: owner, Run: b.run}))]): //nolint:gosec // positive
 		w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches",
 			What: "it has no code of the installation's key: it was added"})
 	case b.code != nil:

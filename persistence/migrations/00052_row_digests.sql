@@ -8,5 +8,9 @@ ALTER TABLE event_batches ADD COLUMN IF NOT EXISTS rows bytea, ADD COLUMN IF NOT
 -- To try to compress digests costs more than it gives.
 ALTER TABLE event_batches ALTER COLUMN rows SET STORAGE EXTERNAL;
 
+-- The node leaves digests of the rows that it writes: a release before this one does not.
+ALTER TABLE nodes ADD COLUMN IF NOT EXISTS digests boolean NOT NULL DEFAULT false;
+
 -- +goose Down
+ALTER TABLE nodes DROP COLUMN digests;
 ALTER TABLE event_batches DROP COLUMN rows, DROP COLUMN code;

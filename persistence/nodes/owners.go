@@ -64,8 +64,8 @@ func (o *Owners) Join(ctx context.Context, n ownership.Node, ttl time.Duration) 
 		return ownership.Node{}, engine.Invalid("node_invalid",
 			"")
 	}
-	rows, _ := o.pool.Query(ctx, `INSERT INTO nodes AS n (name, address, api, joined_at, expires_at)
-		VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond')
+	rows, _ := o.pool.Query(ctx, `INSERT INTO nodes AS n (name, address, api, joined_at, expires_at, digests)
+		VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 microsecond', true)
 		RETURNING `+nodeColumns,
 		n.Name, n.Address, n.API, ttl.Microseconds())
 	n, err := pgx.CollectExactlyOneRow(rows, scanNode)

@@ -21,7 +21,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
-	"dialler/engine/campaign"
 	"dialler/engine/chain"
 	"dialler/persistence"
 	"dialler/persistence/history"
@@ -270,15 +269,10 @@ func Audited(t testing.TB, s *persistence.Store) {
 			}
 		}
 	}
-	for n := 1; ; n++ {
-		list, _, err := s.Campaigns(ctx, campaign.Page{Number: n, Size: 100})
-		audit(history.Audit{}, err)
-		for i := range list {
-			audit(s.Records.Audit(ctx, list[i].ID))
-		}
-		if len(list) < 100 {
-			break
-		}
+	list, err := s.Records.Campaigns(ctx)
+	audit(history.Audit{}, err)
+	for _, id := range list {
+		audit(s.Records.Audit(ctx, id))
 	}
 	audit(s.Records.AuditLoose(ctx))
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -155,7 +157,7 @@ func (d *DB) loadParts(ctx context.Context, tx pgx.Tx) error {
 		}
 		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, clock)
 		q.Of, q.Label = cmp.Or(p.Of, "$1::text = ''"), cmp.Or(p.Label, "replace(("+id+")::text, '-', '')")
-		q.selects = ", (" + order + ")::bigint, t." + strings.Join(q.columns, ", t.") + " FROM " + p.Table + " t "
+		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") + " FROM " + p.Table + " t "
 	}
 	d.parts.Store(&parts)
 	return nil
@@ -243,6 +245,31 @@ func (r *Rows) Remove(ctx context.Context, tx Querier, of Owner, p *Part, where 
 	}, args...)
 }
 
+// First adds an entry of a row as it was when digests began. What the row is written as from then on
+// comes after it.
+func (r *Rows) First(of Owner, e *chain.Entry) { r.Of[of] = e.AppendTo(r.Of[of]) }
+
+// Began adds that the installation has had digests of all rows from now on, and the heads of the
+// chains at that time.
+func (r *Rows) Began(ctx context.Context, tx pgx.Tx) error {
+	rows, _ := tx.Query(ctx, "SELECT campaign_id, run, n FROM event_heads")
+	var owner Owner
+	var n int64
+	add := func(part byte, name string, order uint64) error {
+		return r.Put(Beginning, chain.Row{Part: part, ID: r.dig.Named(name)}, order,
+			func(dst []byte) ([]byte, error) { return dst, nil })
+	}
+	if _, err := pgx.ForEachRow(rows, []any{&owner.Campaign, &owner.Run, &n}, func() error {
+		return add(PartHead, HeadName(owner), uint64(n)) //nolint:gosec // positive
+	}); err != nil {
+		return err
+	}
+	return add(PartBegin, "begin", uint64(r.db.Config.Now().UnixMicro())) //nolint:gosec // after 1970
+}
+
+// HeadName names a chain for PartHead.
+func HeadName(o Owner) string { return "head " + o.Campaign + " " + strconv.Itoa(o.Run) }
+
 // EachRow calls f with the digest of each row of a part, as it stands.
 func (d *DB) EachRow(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
 	f func(*chain.Entry) error, args ...any) error {
@@ -307,6 +334,9 @@ func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) 
 		return dst, nil
 	})
 }
+
+// OrderAt orders a row that has no order of its own by a time.
+func OrderAt(t time.Time) uint64 { return atRest | uint64(t.UnixMicro()) } //nolint:gosec // after 1970
 
 // AttemptOrder is PartAttempt's Order for a row that is written in the course of a call.
 func AttemptOrder(a *AttemptRow) uint64 {

@@ -1,0 +1,307 @@
+package persistence_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
+	"dialler/engine/enginetest"
+	"dialler/engine/journal"
+	"dialler/engine/webhook"
+	"dialler/persistence"
+	"dialler/persistence/history"
+	"dialler/persistence/storetest"
+	"dialler/persistence/table"
+)
+
+var ada = engine.Who{User: "u1", Name: "ada@example.org"}
+
+// writeAll writes rows of every part, with as many columns filled as there are.
+func writeAll(t *testing.T, s *persistence.Store, url string) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := t.Context()
+	writeHistory(t, s, "cmp_1", true)
+	imported(t, s, "cmp_2", 5)
+	c, err := s.AcquireCampaign(ctx, "cmp_2")
+	must(err)
+	a := enginetest.Filled[attempt.Attempt]()
+	k := enginetest.Filled[contact.Contact]()
+	k.ID, k.Campaign, k.Attempt, k.Number, k.Run = engine.ContactID(hexID()), c.ID, "", "+4915155555555", 1
+	k.LastConversation, k.CallbackOf = engine.AttemptID(hexID()), engine.AttemptID(hexID())
+	a.ID, a.Campaign, a.Contact, a.Run, a.To = engine.AttemptID(hexID()), c.ID, k.ID, 1, k.Number
+	a.State, a.Legs, a.Peers = attempt.Ended, []attempt.Leg{enginetest.Filled[attempt.Leg]()}, nil
+	a.Legs[0].ID = a.ID.Leg(1)
+	outside := a
+	outside.ID, outside.Campaign, outside.Contact, outside.To = engine.AttemptID(hexID()), "", "", "+4915166666666"
+	outside.Legs = nil
+	now := time.Now()
+	refused, err := s.Commit(ctx, []journal.Write{
+		{Campaign: c.ID, Epoch: c.Epoch, Contacts: []contact.Contact{k}, Attempts: []attempt.Attempt{a},
+			Exclusions: []journal.Exclusion{
+				{Campaign: c.ID, Number: "+4915177777777", Reason: "asked", CreatedAt: now},
+				{Campaign: c.ID, Match: map[string]string{"plan": "gold"}, Reason: "asked", CreatedAt: now},
+			}},
+		{Attempts: []attempt.Attempt{outside}, Suppressions: []journal.Suppression{
+			{Number: outside.To, Reason: "opt_out", CreatedAt: now}}},
+	})
+	must(err)
+	if refused[0] != nil || refused[1] != nil {
+		t.Fatal(refused)
+	}
+	bot := enginetest.Filled[engine.Bot]()
+	bot.ID = "bot_1"
+	_, _, err = s.PutBot(ctx, bot, false, ada)
+	must(err)
+	_, err = s.PutTrunk(ctx, enginetest.Filled[engine.TrunkSettings](), false, ada)
+	must(err)
+	_, err = s.PutNumber(ctx, engine.NumberSettings{Number: "+4930111222", HourCap: 3, State: "active"}, ada)
+	must(err)
+	must(s.Accounts.CreateUser(ctx, engine.User{ID: "usr_1", Email: "ada@example.org", Role: "admin", PasswordHash: "x",
+		Active: true, CreatedAt: now}, ada))
+	must(s.Accounts.CreateKey(ctx, engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("k")),
+		Masked: "vx", Active: true, Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{"cmp_1"}, CreatedAt: now,
+		CreatedBy: "ada"}, ada))
+	must(s.AddVoicemail(ctx, engine.Voicemail{ID: "vm_1", Name: "hello", CreatedAt: now, CreatedBy: "ada"},
+		[]byte("audio"), ada))
+	must(s.Endpoints.CreateWebhook(ctx, webhook.Endpoint{ID: "whk_1", URL: "https://crm.example/hook",
+		Types: []string{"call.ended"}, Campaigns: []engine.CampaignID{"cmp_1"}, Active: true, CreatedAt: now,
+		CreatedBy: "ada"}, "whsec_x", ada))
+	run(t, url, fmt.Sprintf(`INSERT INTO amd_reviews (attempt_id, campaign_id, trunk, country, verdict,
+		revised_from, confidence, amd_ms, answered_at) VALUES ('%s', 'cmp_2', 't', 'DE', 'human', '', 0.9, 800, now())`,
+		a.ID))
+	must(s.Recordings.LabelAMDReview(ctx, a.ID, "machine", ada))
+}
+
+// changeOf is SQL for another value of a column.
+func changeOf(column, typ string) string {
+	switch typ {
+	case "text":
+		return column + " || 'x'"
+	case "boolean":
+		return "NOT " + column
+	case "integer", "bigint":
+		return column + " + 1"
+	case "double precision":
+		return column + " + 0.125"
+	case "timestamp with time zone":
+		return "coalesce(nullif(" + column + ", '-infinity') + interval '1 microsecond', '2000-01-01Z')"
+	case "uuid":
+		return "gen_random_uuid()"
+	case "jsonb":
+		return "coalesce(" + column + ", '{}') || '{\"x\": 1}'"
+	case "text[]":
+		return column + " || '{x}'::text[]"
+	case "bytea":
+		return column + ` || '\x01'`
+	}
+	return ""
+}
+
+// Whoever changes any column of any row that is evidence, or removes, adds or puts back a row, is
+// found by it: with its table and what was done.
+func TestEveryColumnOfEveryRowAnswersForItself(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	writeAll(t, s, url)
+	if ok, err := s.BeginDigests(t.Context()); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if list := findings(t, s); len(list) > 0 {
+		t.Fatal(list)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	exec := func(sql string) bool {
+		t.Helper()
+		tag, err := conn.Exec(t.Context(), sql)
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return tag.RowsAffected() > 0
+	}
+	tried := 0
+	check := func(p *table.Part, what, kind string) {
+		t.Helper()
+		tried++
+		if !slices.ContainsFunc(findings(t, s), func(f history.Finding) bool {
+			named := f.Table == p.Name || f.Table == p.Table || p == table.PartKept && f.Table == table.PartContact.Name
+			return named && strings.Contains(f.What, kind)
+		}) {
+			t.Errorf("%s: %s is not found", p.Name, what)
+		}
+		exec("DELETE FROM " + p.Table + "; INSERT INTO " + p.Table + " SELECT * FROM kept")
+	}
+	for _, p := range table.Parts {
+		exec("DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT * FROM " + p.Table)
+		rows, _ := conn.Query(t.Context(), `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+			WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, p.Table)
+		columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ Name, Type string }])
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := " WHERE ctid = (SELECT ctid FROM " + p.Table + " t WHERE " + orTrue(p.Must) + " LIMIT 1)"
+		for _, c := range columns {
+			if !p.Has(c.Name) {
+				continue
+			}
+			to := changeOf(c.Name, c.Type)
+			if to == "" {
+				t.Errorf("%s.%s is a %s, which this test cannot change", p.Table, c.Name, c.Type)
+				continue
+			}
+			if !exec("UPDATE " + p.Table + " SET " + c.Name + " = " + to + first) {
+				t.Errorf("%s has no row", p.Name)
+				break
+			}
+			check(p, c.Name+" = "+to, "")
+		}
+		if p.Only != nil {
+			continue
+		}
+		exec("DELETE FROM " + p.Table + first)
+		check(p, "a row that was removed", "gone")
+	}
+	if tried < 150 {
+		t.Errorf("only %d changes were tried", tried)
+	}
+}
+
+// A row that is put in, or put back as it was before, has no digest that says so.
+func TestRowsPutInAndPutBackAreFound(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	writeAll(t, s, url)
+	storetest.Tampered(t)
+	if ok, err := s.BeginDigests(t.Context()); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	f := func(what, sql, name, kind string) {
+		t.Helper()
+		run(t, url, sql)
+		if !slices.ContainsFunc(findings(t, s), func(f history.Finding) bool {
+			return f.Table == name && strings.Contains(f.What, kind)
+		}) {
+			t.Errorf("%s: not found in %v", what, findings(t, s))
+		}
+	}
+	run(t, url, "CREATE TABLE older AS SELECT * FROM trunks WHERE id = 't1'")
+	if _, err := s.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t1", Host: "other.example"}, false, ada); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Unsuppress(t.Context(), "+4915166666666", ada); err != nil {
+		t.Fatal(err)
+	}
+	if list := findings(t, s); len(list) > 0 {
+		t.Fatal(list)
+	}
+	f("a trunk as it was before", "DELETE FROM trunks WHERE id = 't1'; INSERT INTO trunks SELECT * FROM older", "trunks",
+		"older copy")
+	f("a number that was taken off the list", `INSERT INTO suppressions (number, reason, created_at)
+		VALUES ('+4915166666666', 'opt_out', now())`, "suppressions", "there again")
+	f("a number that nobody put on the list", `INSERT INTO suppressions (number, reason, created_at)
+		VALUES ('+4915166666667', 'opt_out', now())`, "suppressions", "added")
+	f("an exclusion dated back", `INSERT INTO exclusions (campaign_id, number, match, reason, lifted, created_at)
+		VALUES ('cmp_1', '+4915166666667', '{}', '', false, now() - interval '1 year')`, "exclusions", "added")
+	f("a call that never was", `INSERT INTO attempts SELECT (jsonb_populate_record(a,
+		jsonb_build_object('id', gen_random_uuid()))).* FROM attempts a LIMIT 1`, "attempts", "added")
+	f("a batch without a code", `WITH h AS (UPDATE event_heads SET n = n + 1, hash = sha256(hash || ''::bytea)
+			WHERE campaign_id = 'cmp_1' AND run = 1 RETURNING *)
+		INSERT INTO event_batches (campaign_id, run, n, seqs, hash) SELECT campaign_id, run, n, '{}', hash FROM h`,
+		"event_batches", "no code")
+}
+
+// What was there before there were digests gets them once, and a person can be erased, calls
+// dropped and campaigns removed without a finding.
+func TestDigestsBeginWithWhatIsThere(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s, err := persistence.Open(t.Context(), url, persistence.Config{Writers: 2, Readers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	writeAll(t, s, url)
+	s.UseRowKey(storetest.RowKey)
+	list, _ := audits(t, s)
+	if wrong := findings(t, s); len(wrong) > 0 || list[0].Unattested == 0 {
+		t.Fatal(wrong, list[0].Unattested)
+	}
+	for range 2 {
+		if ok, err := s.BeginDigests(t.Context()); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	list, _ = audits(t, s)
+	for _, a := range list {
+		if a.Unattested != 0 {
+			t.Errorf("%s: %d rows have no digest", a.Campaign, a.Unattested)
+		}
+	}
+	if wrong := findings(t, s); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	e := history.Erasure{Number: "+4915155555555", Tombstone: engine.ErasedPrefix + "1", Suppress: true, Who: ada,
+		At: time.Now()}
+	if _, err := s.Records.ErasePerson(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	writeHistory(t, s, "cmp_3", false)
+	if wrong := findings(t, s); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+}
+
+// A node of a release that leaves no digests keeps them from beginning.
+func TestDigestsDoNotBeginBesideANodeThatLeavesNone(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	run(t, url, `INSERT INTO nodes (name, address, api, joined_at, expires_at)
+		VALUES ('old', 'a:1', '', now(), now() + interval '1 hour')`)
+	if ok, err := s.BeginDigests(t.Context()); ok || err != nil {
+		t.Error(ok, err)
+	}
+	run(t, url, "UPDATE nodes SET left_at = now()")
+	if ok, err := s.BeginDigests(t.Context()); !ok || err != nil {
+		t.Error(ok, err)
+	}
+}
+
+func orTrue(sql string) string {
+	if sql == "" {
+		return "true"
+	}
+	return sql
+}
+
+func findings(t *testing.T, s *persistence.Store) (all []history.Finding) {
+	t.Helper()
+	list, _ := audits(t, s)
+	for _, a := range list {
+		for _, f := range a.Findings {
+			if f.Table != "" { // writeAll tells no event of some rows
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
