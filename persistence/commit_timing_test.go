@@ -23,27 +23,43 @@ import (
 // this process, server CPU the backend that commits; both per call. Wall time is that of the disk.
 func BenchmarkCalls(b *testing.B) {
 	for _, size := range []int{1, 10, 50, 200} {
-		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size, false) })
+		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size, false, true) })
+	}
+}
+
+// BenchmarkDigestsOfCalls measures what the digests of a call's rows cost: the same calls with and
+// without them, alternately.
+func BenchmarkDigestsOfCalls(b *testing.B) {
+	for i := range 6 {
+		with := i%2 == 1
+		b.Run(fmt.Sprintf("digests=%v", with), func(b *testing.B) { benchmarkCalls(b, 50, false, with) })
 	}
 }
 
 // BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that subscribes to
 // everything. In addition to the writing it measures reading the events and making messages and
 // jobs of them, three per call, in the process (told-client) and in the server (told-server).
-func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, true) }
+func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, true, true) }
 
 const preload = 20_000
 
-func benchmarkCalls(b *testing.B, size int, told bool) {
-	store := storetest.OpenAt(b, storetest.URL(b), persistence.Config{Writers: 1, Readers: 1})
+func benchmarkCalls(b *testing.B, size int, told, digests bool) {
 	ctx := b.Context()
+	store, err := persistence.Open(ctx, storetest.URL(b), persistence.Config{Writers: 1, Readers: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(store.Close)
+	if digests {
+		store.UseRowKey(storetest.RowKey)
+	}
 	now := time.Now().Truncate(time.Microsecond)
 	c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: now,
 		Settings: campaign.Settings{Name: "bench", MaxAttempts: 3}}
 	if err := store.InsertCampaign(ctx, c); err != nil {
 		b.Fatal(err)
 	}
-	c, err := store.AcquireCampaign(ctx, c.ID)
+	c, err = store.AcquireCampaign(ctx, c.ID)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -83,6 +99,11 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	pid := backend(b, store)
 	seq := int64(total + 10)
 	b.ReportAllocs()
+	var wal, was int64
+	const position = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+	if err := store.QueryRow(ctx, position, &was); err != nil {
+		b.Fatal(err)
+	}
 	client, server := cpuSelf(), cpuOf(pid)
 	b.ResetTimer()
 	group := make([]journal.Write, 0, size)
@@ -119,6 +140,10 @@ func benchmarkCalls(b *testing.B, size int, told bool) {
 	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/n, "client-µs/call")
 	b.ReportMetric(float64((cpuOf(pid)-server).Microseconds())/n, "server-µs/call")
 	b.ReportMetric(n/b.Elapsed().Seconds(), "calls/s")
+	if err := store.QueryRow(ctx, position, &wal); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(wal-was)/n, "wal-B/call")
 	if !told {
 		return
 	}

@@ -33,19 +33,22 @@ func (t *commit) attemptWritten(a *attempt.Attempt) error {
 			return b.AppendEvidence(dst, columns)
 		})
 	}
+	if a.Live() {
+		return nil
+	}
 	if err := put(table.PartAttempt, table.AttemptOrder(a), shapes.Attempt); err != nil {
 		return err
 	}
-	if a.Live() && a.Result == nil {
-		return nil
-	}
-	if err := put(table.PartResult, table.ResultOrder(a), shapes.Result); err != nil || a.Live() || a.Quality == nil {
+	if err := put(table.PartResult, table.ResultOrder(a), shapes.Result); err != nil || a.Quality == nil {
 		return err
 	}
 	return put(table.PartQuality, table.QualityOrder, shapes.Quality)
 }
 
 func (t *commit) contactWritten(c *contact.Contact) error {
+	if c.Attempt != "" {
+		return nil
+	}
 	var id [16]byte
 	column.ParseID(string(c.ID), &id)
 	row := chain.Row{Part: table.PartContact.Byte, ID: table.Plus(id, c.Run)}

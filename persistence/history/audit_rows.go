@@ -98,11 +98,12 @@ func (a *auditor) rows() error {
 		a.found(f)
 		return nil
 	}
+	f.Table = "attempts"
 	rows, _ := a.tx.Query(a.ctx, auditAttempts, string(a.id), findingsCap)
 	if _, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Seq, &f.Attempt, &figure, &told, &kept}, tell); err != nil {
 		return err
 	}
-	f = Finding{}
+	f = Finding{Table: "contacts"}
 	rows, _ = a.tx.Query(a.ctx, auditContacts, string(a.id), findingsCap,
 		[]journal.Type{journal.ContactsClosed, journal.ContactsRetuned, journal.ContactsReset,
 			journal.ContactsRestored})

@@ -110,8 +110,8 @@ func (w *written) compare() error {
 	}
 	for i, p := range table.Parts {
 		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), false,
-			func(e *chain.Entry, _ string, must bool) error {
-				return w.rows.add(&record{Entry: *e, present: true, must: must, part: uint8(i)}) //nolint:gosec // few
+			func(e *chain.Entry, _ string, s table.Standing) error {
+				return w.rows.add(&record{Entry: *e, present: true, standing: s, part: uint8(i)}) //nolint:gosec // few
 			})
 		if err != nil {
 			return err
@@ -182,11 +182,11 @@ func judge(list []record) (v verdict, ok bool) {
 	}
 	v.part = int(list[there].part)
 	switch {
-	case known:
+	case known, list[there].standing == table.InCall:
 		return v, true
 	case !entries:
 		v.what = rowAdded
-		return v, !list[there].must
+		return v, list[there].standing == table.MayHave
 	case gone:
 		v.what = rowBack
 	case older:
@@ -207,7 +207,7 @@ func (w *written) name(wrong map[chain.Row]verdict) error {
 			continue
 		}
 		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), true,
-			func(e *chain.Entry, label string, _ bool) error {
+			func(e *chain.Entry, label string, _ table.Standing) error {
 				if v, ok := wrong[e.Row]; ok && v.part == i {
 					list = append(list, Finding{Table: p.Name, Row: label, What: v.what})
 					delete(wrong, e.Row)
@@ -243,8 +243,9 @@ func values(m map[chain.Row]verdict) func(func(verdict) bool) {
 // record is an entry, or a row that is there.
 type record struct {
 	chain.Entry
-	present, must bool
-	part          uint8 // index of table.Parts, of a row that is there
+	present  bool
+	standing table.Standing
+	part     uint8 // index of table.Parts, of a row that is there
 }
 
 const recordSize = 1 + 16 + 8 + chain.DigestSize + 2
@@ -253,12 +254,9 @@ func (r *record) appendTo(b []byte) []byte {
 	b = append(append(b, r.Part), r.ID[:]...)
 	b = binary.BigEndian.AppendUint64(b, r.Order)
 	b = append(b, r.Digest[:]...)
-	var flags byte
+	flags := byte(r.standing) << 1
 	if r.present {
 		flags |= 1
-	}
-	if r.must {
-		flags |= 2
 	}
 	return append(b, flags, r.part)
 }
@@ -268,7 +266,7 @@ func (r *record) read(b []byte) {
 	copy(r.ID[:], b[1:])
 	r.Order = binary.BigEndian.Uint64(b[17:])
 	copy(r.Digest[:], b[25:])
-	r.present, r.must, r.part = b[41]&1 != 0, b[41]&2 != 0, b[42]
+	r.present, r.standing, r.part = b[41]&1 != 0, table.Standing(b[41]>>1), b[42]
 }
 
 func (r *record) compare(s *record) int {

@@ -32,6 +32,9 @@ type Part struct {
 	Order string
 	// Must is the SQL of whether a row must have an entry, "" for always.
 	Must string
+	// InCall is the SQL of whether the row is of a call that goes on, "" for never. Such a row is not
+	// compared: what it says by its end has an entry, and that it claims a call shows in the events.
+	InCall string
 	// Only are the columns, nil for all those that no other part has and that Not does not name.
 	Only []string
 	Not  map[string]string // column: why it is not evidence
@@ -59,21 +62,21 @@ const (
 
 // Parts are all rows that are evidence.
 var (
-	PartAttempt = &Part{Byte: 1, Name: "attempts", Table: "attempts", ID: "t.id", Of: ofCampaign,
+	PartAttempt = &Part{Byte: 1, Name: "attempts", Table: "attempts", ID: "t.id", Of: ofCampaign, InCall: "t.live",
 		Not: map[string]string{
 			"progress": "it is the order of the row's versions",
 		}}
 	PartResult = &Part{Byte: 2, Name: "attempts.result", Table: "attempts", ID: "t.id", Of: ofCampaign,
-		Only: []string{"outcome", "result"}, Must: "NOT t.live"}
+		Only: []string{"outcome", "result"}, InCall: "t.live"}
 	PartQuality = &Part{Byte: 3, Name: "attempts.quality", Table: "attempts", ID: "t.id", Of: ofCampaign,
-		Only: []string{"quality"}, Must: "NOT t.live AND t.quality IS NOT NULL"}
+		Only: []string{"quality"}, InCall: "t.live", Must: "t.quality IS NOT NULL"}
 	PartLeg = &Part{Byte: 4, Name: "legs", Table: "legs",
 		ID: "(left(t.attempt_id::text, 28) || lpad(to_hex(((('x' || right(t.attempt_id::text, 8))::bit(32)::bigint " +
 			"+ t.n) % 4294967296)), 8, '0'))::uuid",
 		Label: "replace(t.attempt_id::text, '-', '') || ' leg ' || t.n",
 		Of:    "t.attempt_id IN (SELECT a.id FROM attempts a WHERE a.campaign_id = $1)"}
 	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Of: ofCampaign,
-		Order: "t.version"}
+		Order: "t.version", InCall: "t.attempt_id IS NOT NULL"}
 	// PartKept are contacts as earlier runs left them: the same rows in another table.
 	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Of: ofCampaign,
 		Order: "t.version"}
@@ -274,12 +277,13 @@ func HeadName(o Owner) string { return "head " + o.Campaign + " " + strconv.Itoa
 func (d *DB) EachRow(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
 	f func(*chain.Entry) error, args ...any) error {
 	p = d.loaded(p)
-	return p.each(ctx, tx, dig, "''", where, func(e *chain.Entry, _ string, _ bool) error { return f(e) }, args...)
+	return p.each(ctx, tx, dig, "''", where, func(e *chain.Entry, _ string, _ Standing) error { return f(e) }, args...)
 }
 
 func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label, where string,
-	f func(e *chain.Entry, label string, must bool) error, args ...any) error {
-	rows, err := tx.Query(ctx, "SELECT "+label+"::text, "+cmp.Or(p.Must, "true")+", "+cmp.Or(p.ID, p.Text)+p.selects+where,
+	f func(e *chain.Entry, label string, s Standing) error, args ...any) error {
+	rows, err := tx.Query(ctx, "SELECT "+label+"::text, CASE WHEN "+cmp.Or(p.InCall, "false")+" THEN 2 WHEN "+
+		cmp.Or(p.Must, "true")+" THEN 1 ELSE 0 END, "+cmp.Or(p.ID, p.Text)+p.selects+where,
 		append([]any{pgx.QueryResultFormats{1}}, args...)...)
 	if err != nil {
 		return err
@@ -291,17 +295,25 @@ func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label,
 		if err != nil {
 			return err
 		}
-		if err := f(&e, string(values[0]), values[1][0] != 0); err != nil {
+		if err := f(&e, string(values[0]), Standing(values[1][3])); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
 }
 
-// RowsOf calls f with the digest of each row of a campaign, or of none, and whether it must have an
-// entry; with labels, also with how a finding names the row.
+// Standing is what an audit expects of a row's entries.
+type Standing byte
+
+const (
+	MayHave  Standing = iota // an entry
+	MustHave                 // one
+	InCall                   // the row is not compared
+)
+
+// RowsOf calls f with the digest of each row of a campaign, or of none, and how it stands; with labels, also with how a finding names the row.
 func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, labels bool,
-	f func(e *chain.Entry, label string, must bool) error) error {
+	f func(e *chain.Entry, label string, s Standing) error) error {
 	p = d.loaded(p)
 	if len(p.columns) == 0 {
 		return nil // the table is of a later schema
