@@ -293,12 +293,13 @@ func orTrue(sql string) string {
 	return sql
 }
 
+// findings are what the audits find, apart from rows of writeAll that no event tells of.
 func findings(t *testing.T, s *persistence.Store) (all []history.Finding) {
 	t.Helper()
 	list, _ := audits(t, s)
 	for _, a := range list {
 		for _, f := range a.Findings {
-			if f.Table != "" { // writeAll tells no event of some rows
+			if f.Table != "" && !strings.Contains(f.What, "events none, tables one") {
 				all = append(all, f)
 			}
 		}

@@ -76,7 +76,8 @@ var (
 		Label: "replace(t.attempt_id::text, '-', '') || ' leg ' || t.n",
 		Of:    "t.attempt_id IN (SELECT a.id FROM attempts a WHERE a.campaign_id = $1)"}
 	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Of: ofCampaign,
-		Order: "t.version", InCall: "t.attempt_id IS NOT NULL"}
+		Order: "t.version", InCall: "t.attempt_id IS NOT NULL AND EXISTS (SELECT FROM attempts a " +
+			"WHERE a.id = t.attempt_id AND a.contact_id = t.id AND a.live)"}
 	// PartKept are contacts as earlier runs left them: the same rows in another table.
 	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Of: ofCampaign,
 		Order: "t.version"}
