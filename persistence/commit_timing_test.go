@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,6 +37,39 @@ func BenchmarkDigestsOfCalls(b *testing.B) {
 	}
 }
 
+// BenchmarkAudit measures an audit of b.N calls, five events each: also how much the heap grows.
+func BenchmarkAudit(b *testing.B) {
+	store := benchmarkCalls(b, 200, false, true)
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before, most := m.HeapAlloc, m.HeapAlloc
+	done, sampled := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sampled)
+		for tick := time.Tick(20 * time.Millisecond); ; {
+			select {
+			case <-done:
+				return
+			case <-tick:
+				runtime.ReadMemStats(&m)
+				most = max(most, m.HeapAlloc)
+			}
+		}
+	}()
+	client, began := cpuSelf(), time.Now()
+	a, err := store.Records.Audit(b.Context(), "cmp_bench")
+	took := time.Since(began)
+	close(done)
+	<-sampled
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(a.Events)/took.Seconds(), "events/s")
+	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/float64(a.Events), "client-µs/event")
+	b.ReportMetric(float64(most-before)/(1<<20), "MiB")
+}
+
 // BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that subscribes to
 // everything. In addition to the writing it measures reading the events and making messages and
 // jobs of them, three per call, in the process (told-client) and in the server (told-server).
@@ -43,7 +77,8 @@ func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, tr
 
 const preload = 20_000
 
-func benchmarkCalls(b *testing.B, size int, told, digests bool) {
+func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Store {
+	b.Helper()
 	ctx := b.Context()
 	store, err := persistence.Open(ctx, storetest.URL(b), persistence.Config{Writers: 1, Readers: 1})
 	if err != nil {
@@ -145,7 +180,7 @@ func benchmarkCalls(b *testing.B, size int, told, digests bool) {
 	}
 	b.ReportMetric(float64(wal-was)/n, "wal-B/call")
 	if !told {
-		return
+		return store
 	}
 	var reader int
 	if err := store.QueryRow(ctx, "SELECT pg_backend_pid()", &reader); err != nil {
@@ -161,6 +196,7 @@ func benchmarkCalls(b *testing.B, size int, told, digests bool) {
 	}
 	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/n, "told-client-µs/call")
 	b.ReportMetric(float64((cpuOf(reader)-server).Microseconds())/n, "told-server-µs/call")
+	return store
 }
 
 func benchID(now time.Time, i int) string {

@@ -306,3 +306,33 @@ func findings(t *testing.T, s *persistence.Store) (all []history.Finding) {
 	}
 	return all
 }
+
+// Every table has digests, or a reason why it needs none.
+func TestEveryTableIsEvidenceOrSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	storetest.OpenAt(t, url, persistence.Config{})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	rows, _ := conn.Query(t.Context(), `SELECT c.relname FROM pg_class c WHERE c.relkind IN ('r', 'p')
+		AND c.relnamespace = current_schema()::regnamespace AND c.relname !~ '^events_[0-9]'`)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range tables {
+		has := slices.ContainsFunc(table.Parts, func(p *table.Part) bool { return p.Table == name })
+		why, not := table.NotEvidence[name]
+		if has == not || not && why == "" {
+			t.Errorf("%s: has digests %v, and a reason why not %q", name, has, why)
+		}
+	}
+	for name := range table.NotEvidence {
+		if !slices.Contains(tables, name) {
+			t.Errorf("there is no table %s", name)
+		}
+	}
+}

@@ -18,7 +18,7 @@ type ledger struct {
 
 const (
 	ledgerBuckets = 64
-	ledgerCap     = 64 << 20 // bytes in memory before they go to files
+	ledgerCap     = 24 << 20 // bytes in memory before they go to files
 )
 
 func (l *ledger) add(r *record) error {

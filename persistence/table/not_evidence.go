@@ -1,0 +1,36 @@
+package table
+
+// NotEvidence are the tables whose rows have no digests, with the reason: nothing that an export or an
+// audit says rests on them.
+var NotEvidence = map[string]string{
+	"back_tests":         "what a forecast said, computed anew from calls",
+	"event_batches":      "the chain itself",
+	"event_heads":        "the chain itself",
+	"events":             "the chain covers them",
+	"events_default":     "the chain covers them",
+	"goose_db_version":   "which migrations ran",
+	"idempotency":        "answers to repeated requests, kept for a day",
+	"import_exclusions":  "working memory of an import",
+	"import_rejected":    "lines of files that became no contact",
+	"import_rows":        "working memory of an import",
+	"node_trunks":        "what nodes wrote into their requests, for the moment",
+	"nodes":              "leases of nodes",
+	"number_holds":       "which numbers are held, for the moment",
+	"owners":             "which node acts for what, for the moment",
+	"pacing":             "what pacing has learnt; it decides speed alone, within the cap",
+	"presence":           "which processes use the database, for the moment",
+	"recordings":         "where a recording lies is in its attempt's quality; deletions are events",
+	"river_job":          "deliveries that wait",
+	"river_leader":       "deliveries that wait",
+	"river_migration":    "deliveries that wait",
+	"river_notification": "deliveries that wait",
+	"river_queue":        "deliveries that wait",
+	"run_checkpoints":    "they are signed",
+	"settings":           "secrets and marks of the installation",
+	"sip_ladders":        "a trace for troubleshooting, kept for days",
+	"user_sessions":      "who is logged in",
+	"webhook_cursors":    "deliveries that wait",
+	"webhook_deliveries": "the log of deliveries",
+	"webhook_follower":   "deliveries that wait",
+	"webhook_messages":   "deliveries that wait",
+}
