@@ -115,7 +115,7 @@ fuzz: need-go #: Fuzz every Fuzz… function for FUZZTIME each.
 
 # The tests that compare a generated page with its source write it when they are given -update.
 docs: need-go ## Write the generated files again: pages in docs/, openapi.json, the console's types.
-	$(GO) test -count=1 ./http ./docs -run 'InStep|NamesTheTestsThatProveIt' -update
+	$(GO) test -count=1 ./http ./docs ./persistence/table -run 'InStep|NamesTheTestsThatProveIt' -update
 	@if [ -e $(CONSOLE_LIBRARIES) ] && deps/node --version >/dev/null 2>&1; then cd $(CONSOLE) && $(SCHEMA); fi
 
 clean: ## Remove what was built; data folders stay.

@@ -143,7 +143,7 @@ func (t *commit) queueLegs() error {
 		var id [16]byte
 		column.ParseID(row.Attempt, &id)
 		return t.written.Put(ownerOf(a), chain.Row{Part: table.PartLeg.Byte, ID: table.Plus(id, row.N)},
-			table.LegOrder(l), func(dst []byte) ([]byte, error) { return b.AppendEvidence(dst, t.g.shapes.Leg) })
+			table.LegOrder(l), func(dst []byte) ([]byte, error) { return table.AppendValues(dst, b, t.g.shapes.Leg) })
 	}
 	for _, a := range t.g.rows.attempts {
 		for i := range a.Legs {

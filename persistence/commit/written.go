@@ -3,8 +3,6 @@ package commit
 import (
 	"encoding/binary"
 
-	"github.com/jackc/pgx/v5/pgtype"
-
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
@@ -28,9 +26,9 @@ func (t *commit) attemptWritten(a *attempt.Attempt) error {
 	var id [16]byte
 	column.ParseID(string(a.ID), &id)
 	b, shapes, of := &t.g.attempts, t.g.shapes, ownerOf(a)
-	put := func(p *table.Part, order uint64, columns column.Evidence) error {
+	put := func(p *table.Part, order uint64, columns column.Some) error {
 		return t.written.Put(of, chain.Row{Part: p.Byte, ID: id}, order, func(dst []byte) ([]byte, error) {
-			return b.AppendEvidence(dst, columns)
+			return table.AppendValues(dst, b, columns)
 		})
 	}
 	if a.Live() {
@@ -53,14 +51,14 @@ func (t *commit) contactWritten(c *contact.Contact) error {
 	column.ParseID(string(c.ID), &id)
 	row := chain.Row{Part: table.PartContact.Byte, ID: table.Plus(id, c.Run)}
 	return t.written.Put(table.Owner{Campaign: string(c.Campaign), Run: c.Run}, row, uint64(c.Version), //nolint:gosec // never negative
-		func(dst []byte) ([]byte, error) { return t.g.contacts.AppendEvidence(dst, t.g.shapes.Contact) })
+		func(dst []byte) ([]byte, error) { return table.AppendValues(dst, &t.g.contacts, t.g.shapes.Contact) })
 }
 
 func (t *commit) campaignWritten(c *campaign.Campaign) error {
 	dig := t.written.Digester()
 	row := chain.Row{Part: table.PartCampaign.Byte, ID: dig.Named(string(c.ID))}
 	return t.written.Put(table.Owner{Campaign: string(c.ID)}, row, uint64(c.Seq), //nolint:gosec // never negative
-		func(dst []byte) ([]byte, error) { return t.g.campaigns.AppendEvidence(dst, t.g.shapes.Campaign) })
+		func(dst []byte) ([]byte, error) { return table.AppendValues(dst, &t.g.campaigns, t.g.shapes.Campaign) })
 }
 
 // variablesWritten is of the columns of contact_variables, in the order of their names.
@@ -71,8 +69,10 @@ func (t *commit) variablesWritten(c *contact.Contact, hash int64, variables []by
 	return t.written.Put(table.Owner{Campaign: string(c.Campaign), Run: c.Run}, row, uint64(c.Version), //nolint:gosec // never negative
 		func(dst []byte) ([]byte, error) {
 			dst = chain.AppendColumn(dst, "contact_id", id[:])
-			dst, _ = column.AppendEvidence(dst, "hash", pgtype.Int8OID,
-				binary.BigEndian.AppendUint64(nil, uint64(hash))) //nolint:gosec // two's complement is the wire form
+			if hash != 0 {
+				dst = chain.AppendColumn(dst, "hash",
+					binary.BigEndian.AppendUint64(nil, uint64(hash))) //nolint:gosec // two's complement is the wire form
+			}
 			return chain.AppendJSONColumn(dst, "variables", variables)
 		})
 }

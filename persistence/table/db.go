@@ -33,7 +33,7 @@ const Nobody engine.Incarnation = -1
 type Layouts struct {
 	Contacts, Attempts, Legs, Events, Campaigns column.Layout
 	// The columns that the digests of these rows cover.
-	Contact, Attempt, Result, Quality, Leg, Campaign column.Evidence
+	Contact, Attempt, Result, Quality, Leg, Campaign column.Some
 }
 
 // Open reads the server's description of the tables.
@@ -63,9 +63,9 @@ func (d *DB) loadShapes(ctx context.Context) error {
 		if err := column.ReadLayout(ctx, tx, &l.Campaigns, "campaigns", CampaignColumns); err != nil {
 			return err
 		}
-		l.Contact, l.Leg = l.Contacts.EvidenceOf(PartContact.Has), l.Legs.EvidenceOf(PartLeg.Has)
-		l.Attempt, l.Result = l.Attempts.EvidenceOf(PartAttempt.Has), l.Attempts.EvidenceOf(PartResult.Has)
-		l.Quality, l.Campaign = l.Attempts.EvidenceOf(PartQuality.Has), l.Campaigns.EvidenceOf(PartCampaign.Has)
+		l.Contact, l.Leg = l.Contacts.Some(PartContact.Has), l.Legs.Some(PartLeg.Has)
+		l.Attempt, l.Result = l.Attempts.Some(PartAttempt.Has), l.Attempts.Some(PartResult.Has)
+		l.Quality, l.Campaign = l.Attempts.Some(PartQuality.Has), l.Campaigns.Some(PartCampaign.Has)
 		return d.loadParts(ctx, tx)
 	})
 	if err == nil {

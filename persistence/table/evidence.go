@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine/attempt"
 	"dialler/engine/chain"
@@ -340,7 +341,7 @@ func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) 
 	}
 	return dig.Row(r, order, func(dst []byte) (_ []byte, err error) {
 		for i, v := range values[2:] {
-			if dst, err = column.AppendEvidence(dst, p.columns[i], p.oids[i], v); err != nil {
+			if dst, err = appendValue(dst, p.columns[i], p.oids[i], v); err != nil {
 				return dst, fmt.Errorf("%s.%s: %w", p.Table, p.columns[i], err)
 			}
 		}
@@ -350,6 +351,33 @@ func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) 
 
 // OrderAt orders a row that has no order of its own by a time.
 func OrderAt(t time.Time) uint64 { return atRest | uint64(t.UnixMicro()) } //nolint:gosec // after 1970
+
+// appendValue appends a column, in PostgreSQL's binary form, to what the digest of its row covers.
+// Nothing is appended for null, and for empty texts, zeros and false: a column that a later release
+// adds leaves earlier digests as they are. (A time is never zero.)
+func appendValue(dst []byte, name string, oid uint32, value []byte) ([]byte, error) {
+	if value == nil {
+		return dst, nil
+	}
+	switch oid {
+	case pgtype.JSONBOID:
+		return chain.AppendJSONColumn(dst, name, value[1:]) // after the version of the form
+	case pgtype.TextOID, pgtype.ByteaOID, pgtype.BoolOID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float8OID:
+		if !slices.ContainsFunc(value, func(b byte) bool { return b != 0 }) {
+			return dst, nil
+		}
+	}
+	return chain.AppendColumn(dst, name, value), nil
+}
+
+// AppendValues appends columns of the last row of a batch to what its digest covers.
+func AppendValues[T any](dst []byte, b *column.Batch[T], some column.Some) ([]byte, error) {
+	err := b.Values(some, func(name string, oid uint32, value []byte) (err error) {
+		dst, err = appendValue(dst, name, oid, value)
+		return err
+	})
+	return dst, err
+}
 
 // AttemptOrder is PartAttempt's Order for a row that is written in the course of a call.
 func AttemptOrder(a *AttemptRow) uint64 {
