@@ -211,8 +211,8 @@ func (s *Store) closeUnwatchedLegs(ctx context.Context, now time.Time) error {
 		written := s.db.Written()
 		for _, of := range owners {
 			err := written.Add(ctx, tx, of, table.PartLeg, "t.attempt_id = ANY($1::uuid[]) AND t.attempt_id IN "+
-				"(SELECT a.id FROM attempts a WHERE a.id = ANY($1::uuid[]) AND a.campaign_id = $2 AND ($2 = '' OR a.run = $3))", ids,
-				of.Campaign, of.Run)
+				"(SELECT a.id FROM attempts a WHERE a.id = ANY($1::uuid[]) AND a.campaign_id = $2 "+
+				"AND ($2 = '' OR a.run = $3))", ids, of.Campaign, of.Run)
 			if err != nil {
 				return err
 			}

@@ -289,7 +289,8 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 		g.rows.reset()
 		w.groups.Put(g)
 	}()
-	tx := &commit{ctx: ctx, now: w.db.Config.Now(), pgx: conn.Conn(), conn: conn.Conn().PgConn(), g: g, writes: writes, refused: refused,
+	tx := &commit{ctx: ctx, now: w.db.Config.Now(), pgx: conn.Conn(), conn: conn.Conn().PgConn(), g: g,
+		writes: writes, refused: refused,
 		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, written: w.db.Written(), staleEpoch: w.db.Epochs.Stale,
 		acting: engine.Incarnation(w.db.Acting.Load())}
 	if err := tx.run(); err != nil {

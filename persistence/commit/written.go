@@ -50,7 +50,8 @@ func (t *commit) contactWritten(c *contact.Contact) error {
 	var id [16]byte
 	column.ParseID(string(c.ID), &id)
 	row := chain.Row{Part: table.PartContact.Byte, ID: table.Plus(id, c.Run)}
-	return t.written.Put(table.Owner{Campaign: string(c.Campaign), Run: c.Run}, row, uint64(c.Version), //nolint:gosec // never negative
+	of, order := table.Owner{Campaign: string(c.Campaign), Run: c.Run}, uint64(c.Version) //nolint:gosec // positive
+	return t.written.Put(of, row, order,
 		func(dst []byte) ([]byte, error) { return table.AppendValues(dst, &t.g.contacts, t.g.shapes.Contact) })
 }
 
@@ -66,7 +67,8 @@ func (t *commit) variablesWritten(c *contact.Contact, hash int64, variables []by
 	var id [16]byte
 	column.ParseID(string(c.ID), &id)
 	row := chain.Row{Part: table.PartVariables.Byte, ID: id}
-	return t.written.Put(table.Owner{Campaign: string(c.Campaign), Run: c.Run}, row, uint64(c.Version), //nolint:gosec // never negative
+	of, order := table.Owner{Campaign: string(c.Campaign), Run: c.Run}, uint64(c.Version) //nolint:gosec // positive
+	return t.written.Put(of, row, order,
 		func(dst []byte) ([]byte, error) {
 			dst = chain.AppendColumn(dst, "contact_id", id[:])
 			if hash != 0 {

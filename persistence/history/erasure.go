@@ -154,7 +154,8 @@ var erase = []struct {
 		WHEN r.state = 'excluded' THEN '` + ErasedReason + `' ELSE r.reason END
 		FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND r.campaign_id = k.campaign_id AND r.id = k.id`},
-	{"contacts", `UPDATE contacts k SET number = $2, version = k.version + 1, reason = CASE WHEN k.state = 'excluded' THEN '` + ErasedReason +
+	{"contacts", `UPDATE contacts k SET number = $2, version = k.version + 1,
+		reason = CASE WHEN k.state = 'excluded' THEN '` + ErasedReason +
 		`' ELSE k.reason END
 		FROM campaigns c WHERE k.campaign_id = c.id AND k.number = $1`},
 	{"exclusions", "UPDATE exclusions x SET number = $2, reason = '" + ErasedReason +
@@ -245,7 +246,8 @@ func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) (*
 }
 
 // erased adds the person's rows as they are now.
-func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, campaigns []engine.CampaignID, e *Erasure) error {
+func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, campaigns []engine.CampaignID,
+	e *Erasure) error {
 	const (
 		contacts = "(SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = $2)"
 		attempts = "(SELECT a.id FROM attempts a WHERE a.campaign_id = $1 AND a.to_number = $2)"

@@ -66,8 +66,9 @@ func (w *written) batch(b *batchRow) error {
 		return nil
 	}
 	owner := string(w.a.id)
+	before := w.before[w.dig.Named(table.HeadName(table.Owner{Campaign: owner, Run: b.run}))]
 	switch {
-	case b.code == nil && (w.coded[b.run] || w.begun && uint64(b.n) > w.before[w.dig.Named(table.HeadName(table.Owner{Campaign: owner, Run: b.run}))]): //nolint:gosec // positive
+	case b.code == nil && (w.coded[b.run] || w.begun && uint64(b.n) > before): //nolint:gosec // positive
 		w.a.found(Finding{Run: b.run, Batch: b.n, Table: "event_batches",
 			What: "it has no code of the installation's key: it was added"})
 	case b.code != nil:

@@ -82,8 +82,8 @@ func (s *Recordings) written(ctx context.Context, tx pgx.Tx, attempts ...engine.
 	owners, err := table.OwnersOf(ctx, tx, ids)
 	for _, of := range owners {
 		if err == nil {
-			err = rows.Add(ctx, tx, of, table.PartQuality, "t.id = ANY($1::uuid[]) AND t.campaign_id = $2 AND ($2 = '' OR t.run = $3) "+
-				"AND NOT t.live", ids, of.Campaign, of.Run)
+			err = rows.Add(ctx, tx, of, table.PartQuality, "t.id = ANY($1::uuid[]) "+
+				"AND t.campaign_id = $2 AND ($2 = '' OR t.run = $3) AND NOT t.live", ids, of.Campaign, of.Run)
 		}
 	}
 	return rows, err

@@ -82,8 +82,8 @@ func NewLink(campaign string, run int, seq int64, at time.Time, digest chain.Has
 
 // ReadLink reads a row of ReturnLinks in binary form.
 func ReadLink(r [][]byte, slot int) Link {
-	l := NewLink(string(r[0]), int(binary.BigEndian.Uint32(r[1])), int64(binary.BigEndian.Uint64(r[2])), //nolint:gosec // wire form
-		column.InstantOf(r[3]), chain.Hash(r[4]), slot)
+	run, seq := int(binary.BigEndian.Uint32(r[1])), int64(binary.BigEndian.Uint64(r[2])) //nolint:gosec // wire form
+	l := NewLink(string(r[0]), run, seq, column.InstantOf(r[3]), chain.Hash(r[4]), slot)
 	copy(l.Attempt[:], r[5])
 	return l
 }

@@ -162,7 +162,8 @@ func (d *DB) loadParts(ctx context.Context, tx pgx.Tx) error {
 		}
 		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, clock)
 		q.Of, q.Label = cmp.Or(p.Of, "$1::text = ''"), cmp.Or(p.Label, "replace(("+id+")::text, '-', '')")
-		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") + " FROM " + p.Table + " t "
+		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") +
+			" FROM " + p.Table + " t "
 	}
 	d.parts.Store(&parts)
 	return nil
@@ -313,7 +314,8 @@ const (
 	InCall                   // the row is not compared
 )
 
-// RowsOf calls f with the digest of each row of a campaign, or of none, and how it stands; with labels, also with how a finding names the row.
+// RowsOf calls f with the digest of each row of a campaign, or of none, and how it stands; with
+// labels, also with how a finding names the row.
 func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, labels bool,
 	f func(e *chain.Entry, label string, s Standing) error) error {
 	p = d.loaded(p)

@@ -152,7 +152,8 @@ func (g *Gateway) Gone(incarnation engine.Incarnation, address string) {
 }
 
 // Lost gives, each once, the calls of this node's runs that nobody has any more: their node has been
-// without a lease for engine.LimboFor, under whichever incarnation, and not heard for so long that its process has ended them,
+// without a lease for engine.LimboFor, under whichever incarnation, and not heard for so long that its
+// process has ended them,
 // also if it has joined again (hosted.lookAfter), its process is over, or it says that it has not
 // got them. They have no route from then on.
 func (g *Gateway) Lost() (lost []engine.AttemptID) {
