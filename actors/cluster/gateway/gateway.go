@@ -109,8 +109,8 @@ type Gateway struct {
 	routes    routes
 	processes processes
 	hosts     hosts
-	sockets socketRoutes
-	looks   looks
+	sockets   socketRoutes
+	looks     looks
 
 	once  sync.Once
 	tasks sync.WaitGroup
