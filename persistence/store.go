@@ -16,6 +16,7 @@ import (
 	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
 	"dialler/persistence/settings"
+	"dialler/persistence/spine"
 	"dialler/persistence/table"
 	"dialler/persistence/webhooks"
 )
@@ -32,6 +33,7 @@ type Store struct {
 	*imports.Files
 	Lists      *lists.Lists
 	Records    *history.Records
+	Spine      *spine.Spine
 	Endpoints  *webhooks.Endpoints
 	Recordings *recordings.Recordings
 	*settings.Configuration
@@ -66,11 +68,13 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		conns.Close()
 		return nil, err
 	}
+	signed := spine.New(db)
 	s := &Store{
+		Spine:         signed,
 		Roster:        contacts.NewRoster(db),
 		Files:         imports.NewFiles(db),
 		Lists:         lists.NewLists(db),
-		Records:       history.NewRecords(db),
+		Records:       history.NewRecords(db, signed),
 		Endpoints:     endpoints,
 		Recordings:    recordings.NewRecordings(db),
 		Configuration: settings.NewConfiguration(db),
@@ -111,6 +115,9 @@ func (s *Store) QueryRow(ctx context.Context, sql string, dst ...any) error {
 func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	return s.db.Secret(ctx, name)
 }
+
+// UseRowKey sets the key of the digests of rows, as Spine.Open returns it.
+func (s *Store) UseRowKey(key [32]byte) { s.db.RowKey.Store(&key) }
 
 // OnReplaced calls f whenever the database refuses a write because another process took the
 // campaign over: it is meant for a process that should be the only one.

@@ -15,15 +15,19 @@ import (
 	"dialler/engine/chain"
 	"dialler/engine/seal"
 	"dialler/engine/tally"
+	"dialler/persistence/spine"
 	"dialler/persistence/table"
 )
 
 // Records provides the history of campaigns to auditors: its comparison with the tables, its
 // retention, and the erasure of persons from it.
-type Records struct{ db *table.DB }
+type Records struct {
+	db    *table.DB
+	spine *spine.Spine
+}
 
-// NewRecords returns the Records stored in db.
-func NewRecords(db *table.DB) *Records { return &Records{db: db} }
+// NewRecords returns the Records stored in db; what is done to them is told to the spine.
+func NewRecords(db *table.DB, spine *spine.Spine) *Records { return &Records{db: db, spine: spine} }
 
 // Audit compares the history of a campaign with its tables.
 type Audit struct {

@@ -13,6 +13,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/chain"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 )
 
 // Once a run's events are gone, only its checkpoint is left, and no chain shows whether it was
@@ -103,8 +104,8 @@ func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
 // checkpointBefore checks the existing checkpoint of a run or month: one that was tampered with
 // must not be signed again. older means that it has no signature and gets none: nobody can tell
 // what it was.
-func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) (older bool,
-	err error) {
+func (s *Records) checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int,
+	key seal.Signer) (older bool, err error) {
 	since, err := sealedSince(ctx, tx)
 	if err != nil {
 		return false, err
@@ -117,7 +118,7 @@ func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run 
 	if err != nil {
 		return false, err
 	}
-	what, older := c.wrong(since, []seal.Public{key.Public()})
+	what, older := c.wrong(since, append(s.spine.Keys(), key.Public()))
 	if what == "" {
 		return older, nil
 	}
@@ -129,8 +130,9 @@ func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run 
 		"dialler db audit, and start with the former --signing-key if the key was changed", name, run, what))
 }
 
-// signCheckpoint signs a checkpoint as stored.
-func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) error {
+// signCheckpoint signs a checkpoint as stored, and tells the spine.
+func (s *Records) signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int,
+	key seal.Signer) error {
 	rows, _ := tx.Query(ctx, selectSealed+" AND run = $2", string(id), run)
 	c, err := pgx.CollectExactlyOneRow(rows, scanSealed)
 	if err != nil {
@@ -140,16 +142,24 @@ func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	if err != nil {
 		return err
 	}
+	signature, err := key.Sign(text)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET signed_by = $3, signature = $4 WHERE campaign_id = $1 "+
-		"AND run = $2",
-		string(id), run, key.Public().Fingerprint(), key.Sign(text))
-	return err
+		"AND run = $2", string(id), run, key.Public().Fingerprint(), signature)
+	if err != nil {
+		return err
+	}
+	return s.spine.Note(ctx, tx, spine.KindCheckpoint, spine.Checkpoint{Chain: spine.Chain{Campaign: id, Run: run},
+		Hash: chain.Digest(text).String(), AttemptsGone: c.AttemptsGone, EventsGone: c.EventsGone})
 }
 
 // keepMonth makes the checkpoint of a month's events that belong to no campaign: the number of
 // events and of batches, and the SHA-256 of the chains' heads in order.
-func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.Time, key seal.Key) error {
-	if _, err := checkpointBefore(ctx, tx, "", month, key); err != nil {
+func (s *Records) keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.Time,
+	key seal.Signer) error {
+	if _, err := s.checkpointBefore(ctx, tx, "", month, key); err != nil {
 		return err
 	}
 	tag, err := tx.Exec(ctx, `INSERT INTO run_checkpoints (campaign_id, run, counters, events_gone, seq, batches, hash,
@@ -161,7 +171,7 @@ func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}
-	return signCheckpoint(ctx, tx, "", month, key)
+	return s.signCheckpoint(ctx, tx, "", month, key)
 }
 
 // checkpoints verifies the signatures of the checkpoints.

@@ -21,6 +21,8 @@ type DB struct {
 	key    []byte // hashes the numbers of erased persons
 	Epochs epochs
 	Acting atomic.Int32 // this process's node, Nobody without its lease; 0: it runs alone
+	// RowKey is the key of the digests of rows; nil until the spine is open.
+	RowKey atomic.Pointer[[32]byte]
 }
 
 // Nobody is the incarnation of a node that has no lease.
