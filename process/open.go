@@ -108,6 +108,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return err
 	}
 	p.background(notes.run)
+	if err := p.openSpine(ctx, data); err != nil {
+		return err
+	}
 
 	secret, err := p.store.Secret(ctx, "installation")
 	if err != nil {
@@ -143,7 +146,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	p.histograms = metrics.NewHistograms()
 	tokens := resultTokens(derive(secret, "results"))
 	ports := actors.Ports{
-		Store:     p.store,
+		Store:     sealingStore{p.store, func() { wake(p.sealing.ends) }},
 		Telephony: p.sip,
 		Media:     p.media,
 		Clock:     p.clock,
