@@ -110,7 +110,11 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	return process.Audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON, trusted...)
+	of := process.AuditOf{Campaign: engine.CampaignID(d.Campaign), Seals: d.Seals, Out: os.Stdout, JSON: d.JSON}
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		of.Progress = os.Stderr
+	}
+	return process.Audit(ctx, s, of, trusted...)
 }
 
 type dbAcceptRestoreCmd struct {

@@ -14,8 +14,9 @@ import (
 	"dialler/engine"
 	"dialler/engine/chain"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 	"dialler/engine/tally"
-	"dialler/persistence/spine"
+	stored "dialler/persistence/spine"
 	"dialler/persistence/table"
 )
 
@@ -23,11 +24,11 @@ import (
 // retention, and the erasure of persons from it.
 type Records struct {
 	db    *table.DB
-	spine *spine.Spine
+	spine *stored.Spine
 }
 
 // NewRecords returns the Records stored in db; what is done to them is told to the spine.
-func NewRecords(db *table.DB, spine *spine.Spine) *Records { return &Records{db: db, spine: spine} }
+func NewRecords(db *table.DB, spine *stored.Spine) *Records { return &Records{db: db, spine: spine} }
 
 // Audit compares the history of a campaign with its tables.
 type Audit struct {
@@ -64,17 +65,26 @@ type Head struct {
 
 // Finding is a row that was tampered with, as far as the audit can tell.
 type Finding struct {
-	Run     int              `json:"run"`
-	Batch   int64            `json:"batch,omitempty"`
-	Seq     int64            `json:"seq,omitempty"`
-	Contact engine.ContactID `json:"contact_id,omitempty"`
-	Attempt engine.AttemptID `json:"attempt_id,omitempty"`
-	What    string           `json:"what"`
+	Campaign engine.CampaignID `json:"campaign_id,omitempty"` // where one audit is of all of them
+	Table    string            `json:"table,omitempty"`
+	Kind     string            `json:"kind,omitempty"` // short, for machines
+	Run      int               `json:"run"`
+	Batch    int64             `json:"batch,omitempty"`
+	Seq      int64             `json:"seq,omitempty"` // of an event, or the entry of the spine
+	Contact  engine.ContactID  `json:"contact_id,omitempty"`
+	Attempt  engine.AttemptID  `json:"attempt_id,omitempty"`
+	What     string            `json:"what"`
 }
 
 // String describes the finding in one line.
 func (f Finding) String() string {
+	if f.Table == tableSpine {
+		return f.Kind + ": " + f.What
+	}
 	s := fmt.Sprintf("run %d", f.Run)
+	if f.Campaign != "" {
+		s = string(f.Campaign) + " " + s
+	}
 	if f.Batch != 0 {
 		s += fmt.Sprintf(" batch %d", f.Batch)
 	}
@@ -137,6 +147,7 @@ type auditor struct {
 	id      engine.CampaignID
 	chained int64 // events that have a digest
 	inBatch int64 // events that batches name
+	begun   *begun
 }
 
 func (a *auditor) found(f Finding) {
@@ -157,6 +168,9 @@ func auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []sea
 		return out, table.ErrCampaignNotFound
 	}
 	if err != nil {
+		return out, err
+	}
+	if a.begun, err = readBegun(ctx, tx); err != nil {
 		return out, err
 	}
 	fold := tally.Runs{}
@@ -220,7 +234,7 @@ func (a *auditor) events(fold tally.Runs) error {
 			e := &list[i]
 			fold.Apply(&e.Event)
 			switch {
-			case e.digest == nil && (begun == nil || e.Seq < *begun):
+			case e.digest == nil && a.unchained(e, begun == nil || e.Seq < *begun):
 				a.Unchained++
 			case e.digest == nil:
 				a.found(Finding{Run: e.Run, Seq: e.Seq, What: "an event that is in no batch: it was added, or its " +
@@ -240,6 +254,16 @@ func (a *auditor) events(fold tally.Runs) error {
 		}
 		from = list[len(list)-1].place()
 	}
+}
+
+// unchained says whether an event may have no digest: it was there before the spine was begun, or is
+// what is kept of a run whose events were dropped. Without a spine, older says it.
+func (a *auditor) unchained(e *storedEvent, older bool) bool {
+	if a.begun == nil {
+		return older
+	}
+	return e.At.Before(a.begun.at) && a.Unchained < a.begun.before.Unchained[a.id] ||
+		a.begun.dropped[spine.Chain{Campaign: a.id, Run: e.Run}]
 }
 
 // batchOf is the batch of an event, 0 when there is none.

@@ -65,13 +65,13 @@ func (c *sealedCheckpoint) text() ([]byte, error) {
 
 // wrong says what is wrong with the signature, "" when it is valid; older means that the row has
 // none because it predates signing.
-func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what string, older bool) {
+func (c *sealedCheckpoint) wrong(since *sealedSince, trusted []seal.Public) (what string, older bool) {
 	of := "what was kept of the run"
 	if c.Campaign == "" {
 		of = fmt.Sprintf("what was kept of the month %04d-%02d", c.Run/100, c.Run%100)
 	}
 	if c.signature == nil {
-		if c.at.Before(since) {
+		if since.unsigned(c) {
 			return "", true
 		}
 		return "the checkpoint has no signature: " + of + " was changed or added", false
@@ -94,11 +94,27 @@ func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what s
 		false
 }
 
-// sealedSince is when checkpoints began to be signed.
-func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
+// sealedSince is since when checkpoints are signed.
+type sealedSince struct {
+	migrated time.Time
+	begun    *begun // knows better, where there is a spine
+}
+
+// unsigned says whether a checkpoint may have no signature.
+func (s *sealedSince) unsigned(c *sealedCheckpoint) bool {
+	if s.begun != nil {
+		return s.begun.unsigned(spine.Chain{Campaign: engine.CampaignID(c.Campaign), Run: c.Run})
+	}
+	return c.at.Before(s.migrated)
+}
+
+func readSealedSince(ctx context.Context, tx pgx.Tx) (s sealedSince, err error) {
 	err = tx.QueryRow(ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
-		"WHERE version_id = $1", sealMigration).Scan(&at)
-	return at, err
+		"WHERE version_id = $1", sealMigration).Scan(&s.migrated)
+	if err == nil {
+		s.begun, err = readBegun(ctx, tx)
+	}
+	return s, err
 }
 
 // checkpointBefore checks the existing checkpoint of a run or month: one that was tampered with
@@ -106,7 +122,7 @@ func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
 // what it was.
 func (s *Records) checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int,
 	key seal.Signer) (older bool, err error) {
-	since, err := sealedSince(ctx, tx)
+	since, err := readSealedSince(ctx, tx)
 	if err != nil {
 		return false, err
 	}
@@ -118,7 +134,7 @@ func (s *Records) checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.Cam
 	if err != nil {
 		return false, err
 	}
-	what, older := c.wrong(since, append(s.spine.Keys(), key.Public()))
+	what, older := c.wrong(&since, append(s.spine.Keys(), key.Public()))
 	if what == "" {
 		return older, nil
 	}
@@ -176,7 +192,7 @@ func (s *Records) keepMonth(ctx context.Context, tx pgx.Tx, table string, month 
 
 // checkpoints verifies the signatures of the checkpoints.
 func (a *auditor) checkpoints(trusted []seal.Public) error {
-	since, err := sealedSince(a.ctx, a.tx)
+	since, err := readSealedSince(a.ctx, a.tx)
 	if err != nil {
 		return err
 	}
@@ -186,7 +202,7 @@ func (a *auditor) checkpoints(trusted []seal.Public) error {
 		return err
 	}
 	for i := range list {
-		what, older := list[i].wrong(since, trusted)
+		what, older := list[i].wrong(&since, trusted)
 		switch {
 		case older:
 			a.Unsigned = append(a.Unsigned, list[i].Run)

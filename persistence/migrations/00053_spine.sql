@@ -12,8 +12,8 @@ CREATE TABLE spine (
     signed_by text NOT NULL,
     signature bytea NOT NULL
 );
--- Which key is in force, and from where on a restore was noticed.
-CREATE INDEX spine_keys ON spine (n) WHERE kind IN ('genesis', 'key');
+-- Which key is in force; what was dropped or restored.
+CREATE INDEX spine_kinds ON spine (kind, n) WHERE kind <> 'seal';
 
 -- +goose Down
 DROP TABLE spine;

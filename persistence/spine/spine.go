@@ -260,13 +260,12 @@ func insert(ctx context.Context, tx pgx.Tx, e *spine.Entry) error {
 
 // last is the number and hash of the last entry; 0 if there is none.
 func last(ctx context.Context, tx pgx.Tx) (n int64, hash chain.Hash, err error) {
-	var raw []byte
-	err = tx.QueryRow(ctx, "SELECT n, hash FROM spine ORDER BY n DESC LIMIT 1").Scan(&n, &raw)
+	rows, _ := tx.Query(ctx, selectEntry+"ORDER BY n DESC LIMIT 1")
+	e, err := pgx.CollectOneRow(rows, scanEntry)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, hash, nil
 	}
-	copy(hash[:], raw)
-	return n, hash, err
+	return e.N, e.Hash(), err
 }
 
 const selectEntry = "SELECT n, at, kind, data::text, previous, signed_by, signature FROM spine "
@@ -293,6 +292,12 @@ func Keyring(ctx context.Context, tx pgx.Tx) (spine.Keyring, error) {
 // Page reads entries after a number, in order.
 func Page(ctx context.Context, tx pgx.Tx, after int64, limit int) ([]spine.Entry, error) {
 	rows, _ := tx.Query(ctx, selectEntry+"WHERE n > $1 ORDER BY n LIMIT $2", after, limit)
+	return pgx.CollectRows(rows, scanEntry)
+}
+
+// Kinds is Page of the entries of some kinds.
+func Kinds(ctx context.Context, tx pgx.Tx, after int64, limit int, kinds ...spine.Kind) ([]spine.Entry, error) {
+	rows, _ := tx.Query(ctx, selectEntry+"WHERE n > $1 AND kind = ANY ($3) ORDER BY n LIMIT $2", after, limit, kinds)
 	return pgx.CollectRows(rows, scanEntry)
 }
 
