@@ -351,7 +351,7 @@ func TestWhatADatabaseLostIsAddedAgainFromOutsideAndNamedUntilSomebodyAcceptsIt(
 	}
 }
 
-func TestWhatIsDroppedErasedAndExportedIsInTheSpine(t *testing.T) {
+func TestWhatIsDroppedIsInTheSpineAndNoFinding(t *testing.T) {
 	t.Parallel()
 	w := newSigned(t)
 	run(t, w.url, "UPDATE goose_db_version SET tstamp = now() - interval '1 year'")

@@ -217,6 +217,9 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 			Count: out.Contacts + out.Attempts}}
 		return s.db.Tell(ctx, tx, ev)
 	})
+	if err == nil {
+		s.spine.Written()
+	}
 	return out, err
 }
 

@@ -206,6 +206,7 @@ func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key sea
 		if !dropped {
 			continue
 		}
+		s.spine.Written()
 		d.Partitions = append(d.Partitions, name)
 	}
 	return nil

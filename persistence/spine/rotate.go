@@ -45,7 +45,7 @@ func (s *Spine) Rotate(ctx context.Context, former, next seal.Signer) error {
 		return err
 	})
 	if err == nil {
-		s.appended()
+		s.Written()
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (l *Sealer) Seal(ctx context.Context) (sealed bool, err error) {
 	}
 	l.known, l.seen, l.begun = known, seen, true
 	if sealed {
-		s.appended()
+		s.Written()
 	}
 	return sealed, nil
 }
@@ -145,7 +145,7 @@ func (s *Spine) Readd(ctx context.Context, by seal.Signer, after int64, lost []s
 		return err
 	})
 	if err == nil {
-		s.appended()
+		s.Written()
 	}
 	return r, err
 }

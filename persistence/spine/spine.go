@@ -44,7 +44,8 @@ func New(db *table.DB) *Spine { return &Spine{db: db} }
 // OnAppend makes f be called after each entry that this process appended.
 func (s *Spine) OnAppend(f func()) { s.onAppend.Store(&f) }
 
-func (s *Spine) appended() {
+// Written says that an entry was committed: who appends in a transaction of his own calls it then.
+func (s *Spine) Written() {
 	if f := s.onAppend.Load(); f != nil {
 		(*f)()
 	}
@@ -87,7 +88,7 @@ func (s *Spine) Open(ctx context.Context, by seal.Signer) (rowKey [spine.RowKeyS
 	}
 	s.opened.Store(&opened{by, ring})
 	if made {
-		s.appended()
+		s.Written()
 	}
 	return rowKey, nil
 }
@@ -200,7 +201,7 @@ func (s *Spine) Append(ctx context.Context, by seal.Signer, kind spine.Kind, dat
 		return err
 	})
 	if err == nil {
-		s.appended()
+		s.Written()
 	}
 	return e, err
 }
