@@ -13,13 +13,13 @@ type keyShowCmd struct {
 	storeFlags `embed:""`
 }
 
-// Run prints the public half of the key; it needs no database.
+// Run prints the public half of the key, which it makes if there is none; it needs no database.
 func (k *keyShowCmd) Run() error {
-	file, err := k.keyFile()
+	dir, err := process.DataDir(k.DataDir, k.Instance)
 	if err != nil {
 		return err
 	}
-	key, err := keys.Signing(file, "")
+	key, err := keys.Signing(k.SigningKey, dir)
 	if err != nil {
 		return err
 	}
