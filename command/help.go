@@ -48,8 +48,8 @@ var help = kong.Vars{
 	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
 	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
 		"including those under old keys.",
-	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a copy; " +
-		"that of the data folder when empty.",
+	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a " +
+		"copy; that of the data folder when empty.",
 	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
 
 	"help_db_erase_number": "The person's number, with its country code: +4915112345678.",
@@ -76,8 +76,8 @@ var help = kong.Vars{
 	"help_store_signing_key": "The installation's key, which signs what is done to its record; signing_key.pem in the " +
 		"data folder when empty.",
 
-	"help_key_rotate": "Change the signing key: the present one signs the new one. Every node is then given the new file; " +
-		"within ten minutes it needs no restart.",
+	"help_key_rotate": "Change the signing key: the present one signs the new one. Every node is then given the new " +
+		"file; within ten minutes it needs no restart.",
 	"help_key_rotate_new": "The new key, an Ed25519 private key in PEM; one is made when empty.",
 
 	"help_trunk_test_api":      "Address of the running dialler.",

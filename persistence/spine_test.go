@@ -335,7 +335,8 @@ func TestWhatADatabaseLostIsAddedAgainFromOutsideAndNamedUntilSomebodyAcceptsIt(
 	if err != nil || r.Forked || r.After != 2 || r.To != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if a := w.audit(); !strings.Contains(kinds(&a), "older_backup") || !strings.Contains(kinds(&a), "chain_removed cmp_2") {
+	if a := w.audit(); !strings.Contains(kinds(&a), "older_backup") ||
+		!strings.Contains(kinds(&a), "chain_removed cmp_2") {
 		t.Errorf("%+v", a.Findings)
 	}
 	if _, err := w.store.InUse(ctx, persistence.LastUse{}); err != nil {

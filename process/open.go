@@ -607,6 +607,7 @@ func (p *Process) sources() metrics.Sources {
 	s.Others = append(s.Others, metrics.Counter("dialler_unowned_calls_total",
 		"Calls here that the process found without an owner: each one is a fault.",
 		func() float64 { return float64(unowned.Load()) }))
+	s.Others = append(s.Others, p.sealing.metrics()...)
 	if p.spool != nil {
 		s.Others = append(s.Others, metrics.Spool(p.spool.Stats)...)
 	}

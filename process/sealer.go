@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
@@ -17,6 +18,7 @@ import (
 	"dialler/persistence"
 	"dialler/persistence/failure"
 	"dialler/persistence/spine"
+	"dialler/process/metrics"
 )
 
 const (
@@ -44,7 +46,7 @@ type sealing struct {
 	lost     chan error // the key is not in force for too long
 	since    time.Time  // when that was noticed first
 
-	seals, fileErrors, errors atomic.Int64
+	seals, failed atomic.Int64
 }
 
 // openSpine makes this process sign for the installation, and begins to seal.
@@ -118,7 +120,7 @@ func (s *sealing) seal(ctx context.Context) {
 	}
 	switch {
 	case err != nil && failure.Why(err) == "" && !errors.Is(err, context.Canceled):
-		s.errors.Add(1)
+		s.failed.Add(1)
 		s.log.Error().Err(err).Msg("the heads of the chains are not sealed; it is tried again")
 	case sealed:
 		s.seals.Add(1)
@@ -162,8 +164,18 @@ func (s *sealing) file(ctx context.Context) {
 	defer cancel()
 	if err := s.step(ctx); err != nil && failure.Why(err) == "" && ctx.Err() == nil &&
 		engine.ErrorCode(err) != "signing_key_other" { // seal tells that
-		s.fileErrors.Add(1)
+		s.failed.Add(1)
 		s.log.Error().Err(err).Msg("the file of seals is not in step with the database; it is tried again")
+	}
+}
+
+func (s *sealing) metrics() []prometheus.Collector {
+	return []prometheus.Collector{
+		metrics.Counter("dialler_seals_total", "Seals of the heads of chains that this process has signed.",
+			func() float64 { return float64(s.seals.Load()) }),
+		metrics.Counter("dialler_seal_errors_total",
+			"Seals that failed, and times that the file of seals could not be completed; both are tried again.",
+			func() float64 { return float64(s.failed.Load()) }),
 	}
 }
 

@@ -123,8 +123,8 @@ func errSealsAhead(r spine.Restored) error {
 		return engine.Conflict("seals_ahead", fmt.Sprintf("after entry %d the database's record is another than that of %s, "+
 			"which goes on to %d: see dialler db audit", r.After, SealsName, r.To))
 	}
-	return engine.Conflict("seals_ahead", fmt.Sprintf("the database had lost the entries %d to %d of its record, which %s "+
-		"still has: it was put back by a backup, or cut. They were added again; see dialler db audit", r.After+1, r.To,
+	return engine.Conflict("seals_ahead", fmt.Sprintf("the database had lost the entries %d to %d of its record, which "+
+		"%s still has: it was put back by a backup, or cut. They were added again; see dialler db audit", r.After+1, r.To,
 		SealsName))
 }
 
@@ -259,8 +259,8 @@ func (s *sealsFile) own(ctx context.Context, store *persistence.Store) error {
 // OpenSpine makes the signer sign for the installation, and keeps the spine and the file in the data
 // folder in step. It returns Conflict "signing_key_other" for another key than the installation's. A
 // file that cannot be written is only logged: the entries are in the database.
-func OpenSpine(ctx context.Context, store *persistence.Store, by seal.Signer, dir string, log zerolog.Logger) (step func(
-	context.Context) error, err error) {
+func OpenSpine(ctx context.Context, store *persistence.Store, by seal.Signer, dir string, log zerolog.Logger) (
+	step func(context.Context) error, err error) {
 	file := &sealsFile{path: filepath.Join(dir, SealsName), log: log}
 	key, ok, err := store.Spine.InForce(ctx)
 	if err != nil {
@@ -289,8 +289,8 @@ func OpenSpine(ctx context.Context, store *persistence.Store, by seal.Signer, di
 
 // RotateKey puts another signing key in force, that of a file or a new one: in the spine first, signed
 // by the present one, and then in the file of the key.
-func RotateKey(ctx context.Context, store *persistence.Store, path, from, dir string, log zerolog.Logger) (next seal.Key,
-	former string, err error) {
+func RotateKey(ctx context.Context, store *persistence.Store, path, from, dir string, log zerolog.Logger) (
+	next seal.Key, former string, err error) {
 	r, err := keys.Rotate(path, from)
 	if err != nil {
 		return next, "", err

@@ -31,7 +31,7 @@ type Signer interface {
 	Sign(message []byte) ([]byte, error)
 }
 
-// Key is the Signer whose key is at hand.
+// Key is the Signer whose key is in memory.
 type Key struct{ private ed25519.PrivateKey }
 
 // Public checks signatures.

@@ -64,7 +64,7 @@ func (f *Follower) Next(e *Entry) (w Wrong) {
 		return Wrong{EntryChanged, e.String() + " does not match its signature: it was changed or made up"}
 	}
 	if e.Kind == KindKey {
-		next, err := e.NextKey(after, key)
+		next, err := e.NextKey(e.Previous, key) // which is wrong by itself if it is not after
 		if err != nil {
 			return Wrong{UnknownSigner, e.String() + " names a new key that does not vouch for the entries before"}
 		}

@@ -272,7 +272,8 @@ func (a *spineAuditor) signer(trusted []seal.Public) error {
 			"public half with --key if it is the installation's")
 		return nil
 	}
-	a.Notes = append(a.Notes, "nobody says whose the key "+a.Key+" is: name the installation's with --signing-key or --key")
+	a.Notes = append(a.Notes, "nobody says whose the key "+a.Key+" is: name the installation's with --signing-key "+
+		"or --key")
 	return nil
 }
 

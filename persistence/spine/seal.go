@@ -28,8 +28,8 @@ func (s *Spine) NewSealer(process string) *Sealer {
 }
 
 // errOutside means that the copy outside of the database is not what the installation signed.
-var errOutside = engine.Conflict("spine_broken", "the entries of seals.jsonl that the database lacks are not as they were "+
-	"signed: put the file aside, and see dialler db audit --seals with it")
+var errOutside = engine.Conflict("spine_broken", "the entries of seals.jsonl that the database lacks are not as "+
+	"they were signed: put the file aside, and see dialler db audit --seals with it")
 
 // errNothing ends a transaction in which no head has moved.
 var errNothing = errors.New("no head has moved")
