@@ -148,8 +148,9 @@ func (s *Site) connect(cfg Config) (err error) {
 		return err
 	}
 	for _, n := range s.Nodes {
-		n.Args = append([]string{"--signing-key", filepath.Join(cfg.Dir, keys.SigningFile), "--node", n.Name, "--cluster",
-			"etcd://" + n.ToEtcd.Address + "/site", "--cluster-listen", n.Listen, "--cluster-advertise", n.ToIt.Address, "--public-url", "http://" + s.Door.Address}, cfg.Args...)
+		n.Args = append([]string{"--signing-key", filepath.Join(cfg.Dir, keys.SigningFile), "--node", n.Name,
+			"--cluster", "etcd://" + n.ToEtcd.Address + "/site", "--cluster-listen", n.Listen,
+			"--cluster-advertise", n.ToIt.Address, "--public-url", "http://" + s.Door.Address}, cfg.Args...)
 	}
 	return nil
 }
