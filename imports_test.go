@@ -369,8 +369,9 @@ var importRules = []importRule{
 			"persistence/failure",
 			"persistence/pool",
 			"persistence/table",
-			"persistence/recordings",
-		}, // those of an erased person
+			"persistence/recordings", // those of an erased person
+			"persistence/spine",
+		}, // what is dropped and erased is told to it
 		third:  []string{"github.com/jackc/pgx"},
 		remedy: nounRemedy},
 	{dir: "persistence/...", // never persistence itself, nor one noun another

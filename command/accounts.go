@@ -76,6 +76,8 @@ func (u *userResetCmd) Run(log zerolog.Logger) error {
 
 type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Create an API key; it is printed once."`
+	Show   keyShowCmd   `cmd:"" help:"Print the fingerprint and the public half of the signing key."`
+	Rotate keyRotateCmd `cmd:"" help:"${help_key_rotate}"`
 }
 
 type keyCreateCmd struct {

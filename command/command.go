@@ -28,7 +28,7 @@ type cli struct {
 	Sim     simCmd     `cmd:"" help:"${help_sim}"`
 	Trunk   trunkCmd   `cmd:"" help:"Carrier connections."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
-	Key     keyCmd     `cmd:"" help:"API keys."`
+	Key     keyCmd     `cmd:"" help:"API keys, and the signing key."`
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`
 	Export  exportCmd  `cmd:"" help:"Records for others."`
 	Verify  verifyCmd  `cmd:"" help:"Check what was exported."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/rs/zerolog"
 
@@ -79,7 +80,7 @@ type dbAuditCmd struct {
 	storeFlags `embed:""`
 	Campaign   string   `help:"Only this campaign; all, and what belongs to none, when empty."`
 	JSON       bool     `name:"json" help:"Print one JSON object per campaign, one per line."`
-	SigningKey string   `name:"signing-key" help:"${help_db_audit_signing_key}" type:"existingfile" placeholder:"FILE"`
+	Seals      []string `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
 	Key        []string `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
 }
 
@@ -99,12 +100,21 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
-	s, done, err := d.open(ctx, log)
+	if own := filepath.Join(dir, process.SealsName); len(d.Seals) == 0 {
+		if _, err := os.Stat(own); err == nil {
+			d.Seals = []string{own}
+		}
+	}
+	s, done, err := d.openToRead(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return process.Audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON, trusted...)
+	of := process.AuditOf{Campaign: engine.CampaignID(d.Campaign), Seals: d.Seals, Out: os.Stdout, JSON: d.JSON}
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		of.Progress = os.Stderr
+	}
+	return process.Audit(ctx, s, of, trusted...)
 }
 
 type dbAcceptRestoreCmd struct {

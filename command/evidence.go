@@ -25,7 +25,6 @@ type exportEvidenceCmd struct {
 	Campaign   string `required:"" help:"The campaign's identifier."`
 	RunNumber  int    `name:"run" help:"Which run; the current one when 0." default:"0" placeholder:"N"`
 	Out        string `short:"o" required:"" help:"The file to write, readable by its owner only." placeholder:"FILE"`
-	SigningKey string `name:"signing-key" help:"${help_export_evidence_signing_key}" placeholder:"FILE"`
 }
 
 // Run exports.

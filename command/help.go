@@ -48,8 +48,8 @@ var help = kong.Vars{
 	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
 	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
 		"including those under old keys.",
-	"help_db_audit_signing_key": "The installation's key, which signs what is kept of old " +
-		"runs; the one in the data folder when empty.",
+	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a " +
+		"copy; that of the data folder when empty.",
 	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
 
 	"help_db_erase_number": "The person's number, with its country code: +4915112345678.",
@@ -59,7 +59,6 @@ var help = kong.Vars{
 
 	"help_export_evidence": "The compliance record of a campaign's run: rules, every attempt, abandoned " +
 		"calls, exclusions and the chained events, signed. Phone numbers are in it.",
-	"help_export_evidence_signing_key": "Ed25519 private key in PEM; the one in the data folder when empty.",
 	"help_verify_evidence": "Check an evidence file: its signature, its parts, the chain " +
 		"of events, its figures. Needs no database.",
 	"help_verify_evidence_key": "The trusted public key, in PEM. Without one the best result is exit status 2: " +
@@ -74,6 +73,12 @@ var help = kong.Vars{
 
 	"help_store_database_url":     "Your PostgreSQL; the private one in the data folder when empty.",
 	"help_store_secrets_key_file": "File with the keys that encrypt secrets in the database.",
+	"help_store_signing_key": "The installation's key, which signs what is done to its record; signing_key.pem in the " +
+		"data folder when empty.",
+
+	"help_key_rotate": "Change the signing key: the present one signs the new one. Every node is then given the new " +
+		"file; within ten minutes it needs no restart.",
+	"help_key_rotate_new": "The new key, an Ed25519 private key in PEM; one is made when empty.",
 
 	"help_trunk_test_api":      "Address of the running dialler.",
 	"help_trunk_test_password": "The administrator's password; read from standard input when empty.",

@@ -117,6 +117,10 @@ func (s *serveCmd) Run(c *cli, log zerolog.Logger) error {
 	select {
 	case err := <-p.Replaced():
 		return err
+	case err := <-p.KeyLost():
+		log.Error().Err(err).Msg("draining: this process cannot sign for the installation any more")
+		p.Drain(ctx)
+		return err
 	case <-ctx.Done():
 	}
 	log.Info().Msg("draining: no new call is placed, live calls finish; a second signal ends at once")

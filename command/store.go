@@ -2,6 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/rs/zerolog"
 
@@ -15,8 +19,48 @@ type storeFlags struct {
 	DatabaseURL string `name:"database-url" help:"${help_store_database_url}" env:"DIALLER_DATABASE_URL,DATABASE_URL"`
 	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
 	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
-	// SecretsKeyFile is the same as in serve.
+	// SecretsKeyFile and SigningKey are the same as in serve.
 	SecretsKeyFile string `name:"secrets-key-file" help:"${help_store_secrets_key_file}" placeholder:"FILE"`
+	SigningKey     string `name:"signing-key" help:"${help_store_signing_key}" placeholder:"FILE"`
+}
+
+// keyFile is the file of the signing key.
+func (f *storeFlags) keyFile() (string, error) {
+	if f.SigningKey != "" {
+		return f.SigningKey, nil
+	}
+	dir, err := process.DataDir(f.DataDir, f.Instance)
+	return filepath.Join(dir, keys.SigningFile), err
+}
+
+// sign makes the command sign what it does for the installation's record, if it has the key. The
+// function returned is called before the store is closed.
+func (f *storeFlags) sign(ctx context.Context, s *persistence.Store, log zerolog.Logger) (done func(), err error) {
+	none := func() {}
+	file, err := f.keyFile()
+	if err != nil {
+		return none, err
+	}
+	if _, err := os.Stat(file); f.SigningKey == "" && errors.Is(err, fs.ErrNotExist) {
+		return none, nil
+	}
+	key, err := keys.Signing(file, "")
+	if err != nil {
+		return none, err
+	}
+	dir, err := process.DataDir(f.DataDir, f.Instance)
+	if err != nil {
+		return none, err
+	}
+	step, err := process.OpenSpine(ctx, s, key, dir, log)
+	if err != nil {
+		return none, err
+	}
+	return func() {
+		if err := step(context.WithoutCancel(ctx)); err != nil {
+			log.Warn().Err(err).Msg("the file of seals is not in step with the database; the running dialler completes it")
+		}
+	}, nil
 }
 
 // there refuses when there is no database to work on. It is called before anything that creates a
@@ -28,8 +72,22 @@ func (f *storeFlags) there() error {
 	return process.PrivateExists(f.DataDir, f.Instance)
 }
 
-// open connects to a database that exists.
+// open connects to a database that exists, to change something in it.
 func (f *storeFlags) open(ctx context.Context, log zerolog.Logger) (*persistence.Store, func(), error) {
+	s, done, err := f.openToRead(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	signed, err := f.sign(ctx, s, log)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return s, func() { signed(); done() }, nil
+}
+
+// openToRead connects to a database that exists; nothing is told to its record.
+func (f *storeFlags) openToRead(ctx context.Context, log zerolog.Logger) (*persistence.Store, func(), error) {
 	if err := f.there(); err != nil {
 		return nil, nil, err
 	}
@@ -51,9 +109,9 @@ func (f *storeFlags) openOrMake(ctx context.Context, log zerolog.Logger) (*persi
 		}
 	}
 	var s *persistence.Store
-	keys, err := keys.Secrets(f.SecretsKeyFile)
+	secrets, err := keys.Secrets(f.SecretsKeyFile)
 	if err == nil {
-		s, err = persistence.Open(ctx, url, persistence.Config{Log: log, Secrets: keys})
+		s, err = persistence.Open(ctx, url, persistence.Config{Log: log, Secrets: secrets})
 	}
 	if err != nil {
 		stop()

@@ -32,7 +32,7 @@ const (
 	helmPatience   = 10 * time.Minute
 	chart          = "helm/dialler"
 	someDatabase   = "--set=database.existingSecret=dialler-database"
-	threeOfCluster = "--set=replicas=3,cluster.url=etcd://etcd:2379/dialler"
+	threeOfCluster = "--set=replicas=3,cluster.url=etcd://etcd:2379/dialler,signingKey.existingSecret=dialler-signing"
 )
 
 // runHelm returns Helm's output, and whether it succeeded.
@@ -254,7 +254,8 @@ func TestTheChartGivesANodeItsNameItsAddressAndTheTimeToDrain(t *testing.T) {
 		pod := set.Spec.Template.Spec
 		c := pod.Containers[0]
 		for _, flag := range []string{"--node=$(POD_NAME)", "--sip=$(POD_IP):5060", "--cluster-listen=$(POD_IP):7946",
-			"--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s"} {
+			"--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s",
+			"--signing-key=/etc/dialler-signing/signing_key.pem"} {
 			if !slices.Contains(c.Args, flag) {
 				t.Errorf("a node is started without %s: %q", flag, c.Args)
 			}
@@ -334,6 +335,7 @@ func TestTheChartRefusesWhatWouldNotRun(t *testing.T) {
 	for want, args := range map[string][]string{
 		"database.existingSecret":          nil,
 		"more than one node needs":         {someDatabase, "--set=replicas=2"},
+		"a cluster needs signingKey":       {someDatabase, "--set=cluster.url=etcd://etcd:2379/dialler"},
 		"ingress.enabled needs":            {someDatabase, "--set=ingress.enabled=true"},
 		"additional properties 'replicaz'": {someDatabase, "--set=replicaz=2"},
 		"drainTimeoutSeconds":              {someDatabase, "--set=drainTimeoutSeconds=0"},

@@ -335,6 +335,10 @@ var Catalogue = []CodeText{
 	{"review_not_found", "This call has no pending review", "See the list of reviews."},
 	{"role_too_low", "Your role does not allow this", "Ask an administrator."},
 	{"route_not_found", "There is no such route", "See the API documentation."},
+	{
+		"row_key_unreadable", "The key of the digests of rows cannot be opened with this signing key",
+		"Start with the installation's --signing-key; it signs the same text alike every time.",
+	},
 	{"run_moved", "The campaign is in another run now", "Nothing was changed; load it again."},
 	{"run_not_found", "The campaign has no run of this number", "See how many runs it has."},
 	{"run_over", "The run is over and calls nobody any more", "Restart the campaign first."},
@@ -344,6 +348,10 @@ var Catalogue = []CodeText{
 		"Start the program of the version that last used it, or a newer one.",
 	},
 	{"scope_missing", "This key has no scope for this request", "Let an administrator give it one."},
+	{
+		"seals_ahead", "The file of seals has entries that the database had lost",
+		"See dialler db audit; if a backup was put back on purpose, run dialler db accept-restore.",
+	},
 	{
 		"secret_damaged", "A stored secret cannot be read",
 		"Give the key with which it was sealed, or enter the secret again.",
@@ -366,10 +374,18 @@ var Catalogue = []CodeText{
 		"signing_key_missing", "There is no signing key",
 		"Set --signing-key: calls and events are dropped only when what is kept of them is signed.",
 	},
+	{
+		"signing_key_other", "The signing key is not the installation's",
+		"Give every node the same file with --signing-key; after dialler key rotate, the new one.",
+	},
 	{"simulation_running", "A simulation of yours is under way", "Wait for it, or end it by closing its request."},
 	{
 		"simulation_too_long", "The simulation did not finish in time",
 		"Ask for fewer contacts or seats, or try again later.",
+	},
+	{
+		"spine_broken", "The installation's own record is not as it was signed",
+		"See dialler db audit, and put the database back from a backup.",
 	},
 	{"spool_waiting", "Writes of live calls wait on disk for the database", "Erase again when they are written."},
 	{"stale_epoch", "Another owner of the campaign took over", "Ask that one."},

@@ -146,9 +146,9 @@ func (s *Store) Unsafe(ctx context.Context) ([]string, error) {
 	return names, s.db.Wrap("settings of the server not read", err)
 }
 
-// AcceptRestore accepts a restored database as it is and records who did so. It returns false when
-// the database bears no mark of a restore; a note in a data folder may still show one, and this
-// accepts that too.
+// AcceptRestore accepts a restored database as it is and records who did so, also in the spine. It
+// returns false when the database bears no mark of a restore; a note in a data folder may still show
+// one, and this accepts that too.
 func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, err error) {
 	err = s.db.InTx(ctx, "the restored database not accepted", func(tx pgx.Tx) error {
 		known, ok, err := storedIdentity(ctx, tx)
@@ -160,6 +160,9 @@ func (s *Store) AcceptRestore(ctx context.Context, who engine.Who) (was bool, er
 			return err
 		}
 		was = !known.same(now)
+		if err := s.Spine.Accept(ctx, tx, who.Name); err != nil {
+			return err
+		}
 		if err := keepIdentity(ctx, tx, now); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
 	"dialler/persistence/settings"
+	"dialler/persistence/spine"
 	"dialler/persistence/table"
 	"dialler/persistence/webhooks"
 )
@@ -33,6 +34,7 @@ type Store struct {
 	*imports.Files
 	Lists      *lists.Lists
 	Records    *history.Records
+	Spine      *spine.Spine
 	Endpoints  *webhooks.Endpoints
 	Recordings *recordings.Recordings
 	*settings.Configuration
@@ -67,11 +69,13 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 		conns.Close()
 		return nil, err
 	}
+	signed := spine.New(db)
 	s := &Store{
+		Spine:         signed,
 		Roster:        contacts.NewRoster(db),
 		Files:         imports.NewFiles(db),
 		Lists:         lists.NewLists(db),
-		Records:       history.NewRecords(db),
+		Records:       history.NewRecords(db, signed),
 		Endpoints:     endpoints,
 		Recordings:    recordings.NewRecordings(db),
 		Configuration: settings.NewConfiguration(db),
@@ -88,7 +92,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// UseRowKey sets the installation's key for the digests of rows. A program that never calls it makes
+// UseRowKey sets the installation's key for the digests of rows, as Spine.Open returns it. A program that never calls it makes
 // none, and an audit by it compares none.
 func (s *Store) UseRowKey(k chain.RowKey) { s.db.RowKey.Store(&k) }
 

@@ -1,13 +1,17 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 	"dialler/persistence"
 	"dialler/persistence/history"
 )
@@ -40,34 +44,67 @@ func auditText(out io.Writer, a *history.Audit) {
 	}
 }
 
-// Audit prints the differences found in a campaign or, when id is "", in all of them and in events
-// of none: as lines of text or as one JSON object each.
-func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out io.Writer, asJSON bool,
-	trusted ...seal.Public) (err error) {
-	ids := []engine.CampaignID{id}
-	if id == "" {
+// AuditOf is what Audit compares, and how it says what it found.
+type AuditOf struct {
+	Campaign engine.CampaignID // "": all, what belongs to none, and the spine
+	Seals    []string          // files of seals to compare the spine with
+	Out      io.Writer
+	JSON     bool      // one object a line instead of text
+	Progress io.Writer // nil: none
+}
+
+func (o *AuditOf) print(v any, text func()) {
+	if o.JSON {
+		_ = json.NewEncoder(o.Out).Encode(v) // contains nothing that JSON cannot represent
+		return
+	}
+	text()
+}
+
+func (o *AuditOf) progress(what string) {
+	if o.Progress != nil {
+		_, _ = fmt.Fprintf(o.Progress, "\r\x1b[K%s", what)
+	}
+}
+
+// Audit prints the differences found in a campaign, or in all of them, in events of none and in the
+// spine.
+func Audit(ctx context.Context, s *persistence.Store, o AuditOf, trusted ...seal.Public) (err error) {
+	ids := []engine.CampaignID{o.Campaign}
+	if o.Campaign == "" {
 		if ids, err = s.Records.Campaigns(ctx); err != nil {
 			return err
 		}
 	}
+	defer o.progress("")
 	events, wrong := 0, 0
 	add := func(a history.Audit) {
 		events += a.Events
 		wrong += a.Wrong()
-		if asJSON {
-			_ = json.NewEncoder(out).Encode(&a) // contains nothing that JSON cannot represent
-		} else {
-			auditText(out, &a)
-		}
+		o.progress("")
+		o.print(&a, func() { auditText(o.Out, &a) })
 	}
-	for _, id := range ids {
+	// The spine first: it says whose checkpoints are genuine.
+	sp, err := s.Records.AuditSpine(ctx, sealCopies(o.Seals), o.progress, trusted...)
+	if err != nil {
+		return err
+	}
+	trusted = append(trusted, sp.Keys...)
+	if o.Campaign == "" {
+		wrong += len(sp.Findings)
+		o.progress("")
+		o.print(&sp, func() { spineText(o.Out, &sp) })
+	}
+	for i, id := range ids {
+		o.progress(fmt.Sprintf("campaign %d of %d", i+1, len(ids)))
 		a, err := s.Records.Audit(ctx, id, trusted...)
 		if err != nil {
 			return fmt.Errorf("campaign %s: %w", id, err)
 		}
 		add(a)
 	}
-	if id == "" {
+	if o.Campaign == "" {
+		o.progress("what belongs to no campaign")
 		a, err := s.Records.AuditLoose(ctx, trusted...)
 		if err != nil {
 			return err
@@ -76,12 +113,64 @@ func Audit(ctx context.Context, s *persistence.Store, id engine.CampaignID, out 
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%d figures or rows of %d campaigns do not match the events, or have changed since they were "+
-			"written",
-			wrong, len(ids))
+			"written", wrong, len(ids))
 	}
-	if !asJSON {
-		_, _ = fmt.Fprintf(out, "%d campaigns, %d events: the tables say the same, and the chains are whole\n", len(ids),
+	if !o.JSON {
+		_, _ = fmt.Fprintf(o.Out, "%d campaigns, %d events: the tables say the same, and the chains are whole\n", len(ids),
 			events)
 	}
 	return nil
+}
+
+// sealCopies are the entries of files of seals.
+func sealCopies(files []string) (copies []history.SpineCopy) {
+	for _, name := range files {
+		copies = append(copies, history.SpineCopy{Name: name, Each: func(f func(int, *spine.Entry) error) error {
+			file, err := os.Open(name) //nolint:gosec // the operator names the file
+			if err != nil {
+				return err
+			}
+			defer func() { _ = file.Close() }()
+			return eachEntry(file, f)
+		}})
+	}
+	return copies
+}
+
+// unsealedCap is how many chains without a seal are listed.
+const unsealedCap = 20
+
+func spineText(out io.Writer, a *history.SpineAudit) {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, "spine: "+format+"\n", args...) }
+	if a.Begun == nil {
+		say("there is none: no start of a dialler has begun it")
+	} else {
+		say("%d entries, %d seals, signed with the key %s, head %s", a.Entries, a.Seals, a.Key, a.Hash)
+		if b := *a.Before; b != (spine.Counts{}) {
+			say("begun %s; nothing vouches for how the %d events, %d attempts, %d contacts, %d exclusions and %d suppressions "+
+				"came to be that were there before", a.Begun.Format(time.RFC3339), b.Events, b.Attempts, b.Contacts, b.Exclusions,
+				b.Suppressions)
+		}
+		since := *a.Begun
+		if a.SealedAt != nil {
+			since = *a.SealedAt
+		}
+		for i, c := range a.Unsealed {
+			if i == unsealedCap {
+				say("%d more chains are not yet sealed", len(a.Unsealed)-i)
+				break
+			}
+			say("not yet sealed (since %s): %s run %d", since.Format(time.RFC3339), cmp.Or(string(c.Campaign), "of no campaign"),
+				c.Run)
+		}
+	}
+	for _, n := range a.Notes {
+		say("%s", n)
+	}
+	for _, f := range a.Findings {
+		_, _ = fmt.Fprintf(out, "spine DIFFERS: %s\n", f)
+	}
+	if a.More {
+		say("there are more than these")
+	}
 }

@@ -29,7 +29,7 @@ func (w *world) audit(id engine.CampaignID) (out string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = Audit(ctx, w.p.store, id, &b, false, key.Public())
+	err = Audit(ctx, w.p.store, AuditOf{Campaign: id, Out: &b}, key.Public())
 	return b.String(), err
 }
 

@@ -47,7 +47,7 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 	if out, err := run(export...); err != nil || !strings.Contains(out, "2 attempts") {
 		t.Fatalf("%v %s", err, out)
 	}
-	for _, name := range []string{file, filepath.Join(dir, keys.SigningFile)} {
+	for _, name := range []string{file, w.flags.SigningKey} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v %v", name, info.Mode(), err)
 		}
@@ -58,7 +58,7 @@ func TestTheEvidenceOfACampaignIsExportedAndVerified(t *testing.T) {
 		!strings.Contains(out, "the file is whole, but anybody may have signed it") {
 		t.Fatalf("without a trusted key: %v %s", err, out)
 	}
-	key, err := keys.Signing("", dir)
+	key, err := keys.Signing(w.flags.SigningKey, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func program(t *testing.T, database string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	cmd.Env = append(cmd.Env, AsProgram+"=1")
+	cmd.Env = append(cmd.Env, AsProgram+"=1", "DIALLER_SIGNING_KEY="+sharedKey(t))
 	if database != "" {
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "DIALLER_DATA_DIR="+dataDir(t))
 	}

@@ -17,6 +17,7 @@ import (
 	"dialler/engine"
 	"dialler/persistence"
 	"dialler/persistence/private"
+	"dialler/process/keys"
 )
 
 // tool runs a PostgreSQL tool.
@@ -77,6 +78,13 @@ func (w *world) acceptRestore() bool {
 		w.t.Fatal(err)
 	}
 	defer s.Close()
+	key, err := keys.Signing(w.flags.SigningKey, "")
+	if err == nil {
+		_, err = OpenSpine(ctx, s, key, w.flags.DataDir, zerolog.Nop())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	was, err := s.AcceptRestore(ctx, engine.Who{Name: "drill"})
 	if err != nil {
 		w.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	nethttp "net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -231,11 +232,8 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	// The next process must listen at the same address: no other may take the port in between.
 	f.ListenHTTP, f.SIP = cmp.Or(f.ListenHTTP, "127.0.0.1:0"), ports.AddressOf(t)
 	f.DrainTimeout, f.RecordingsDir = patience, filepath.Join(t.TempDir(), "recordings")
-	keyDir := t.TempDir()
-	if _, err := keys.Signing("", keyDir); err != nil { // created if there is none
-		t.Fatal(err)
-	}
-	f.SigningKey = filepath.Join(keyDir, keys.SigningFile)
+	f.SigningKey = cmp.Or(f.SigningKey, sharedKey(t))
+	f.DataDir = cmp.Or(f.DataDir, t.TempDir())
 	f.WebhookAllowPrivate, f.ConfigAllowPrivate = true, true // their servers are on this machine
 	f.SpoolDir, f.SpoolSize = filepath.Join(t.TempDir(), "spool"), 4
 	w.start()
@@ -267,6 +265,17 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{}).expect(201)
 	w.key = w.newKey(nil)
 	return w
+}
+
+// sharedKey is the file with the signing key of every process of these tests: all that use one
+// database must have the same.
+func sharedKey(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(os.TempDir(), "dialler-test-key-"+strconv.Itoa(os.Geteuid()))
+	if _, err := keys.Signing("", dir); err != nil { // created if there is none
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, keys.SigningFile)
 }
 
 // conversation talks from the first moment and posts a result.

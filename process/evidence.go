@@ -2,6 +2,9 @@ package process
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +16,12 @@ import (
 	"dialler/engine"
 	"dialler/engine/evidence"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 	"dialler/persistence"
 )
 
 // ExportEvidence writes the file completely or not at all.
-func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by,
+func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, id engine.CampaignID, run int, by,
 	path string) (m evidence.Manifest, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".evidence") // 0600
 	if err != nil {
@@ -31,7 +35,7 @@ func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id 
 	return m, os.Rename(f.Name(), path)
 }
 
-func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id engine.CampaignID, run int, by string,
+func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, id engine.CampaignID, run int, by string,
 	out io.Writer) (evidence.Manifest, error) {
 	if run == 0 {
 		c, err := s.Campaign(ctx, id)
@@ -42,10 +46,21 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Key, id e
 	}
 	w := evidence.NewWriter(out, evidence.Manifest{Run: run, MadeAt: time.Now().UTC().Truncate(time.Second), MadeBy: by,
 		Program: programVersion()}, key)
-	if err := s.Records.Evidence(ctx, id, run, w, key.Public()); err != nil {
+	if err := s.Records.Evidence(ctx, id, run, w, append(s.Spine.Keys(), key.Public())...); err != nil {
 		return evidence.Manifest{}, err
 	}
-	return w.End()
+	m, err := w.End()
+	if err != nil || s.Spine.Signer() == nil {
+		return m, err
+	}
+	text, err := json.MarshalIndent(&m, "", "  ") // as it was signed
+	if err != nil {
+		return m, err
+	}
+	sum := sha256.Sum256(text)
+	_, err = s.Spine.Append(ctx, key, spine.KindExport, spine.Export{Chain: spine.Chain{Campaign: id, Run: run},
+		Manifest: hex.EncodeToString(sum[:]), Findings: len(m.Findings), Signed: key.Public().Fingerprint()})
+	return m, err
 }
 
 // programVersion returns the name and version of this program.

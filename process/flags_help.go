@@ -12,7 +12,7 @@ var FlagHelp = map[string]string{
 	"help_db":             "Your PostgreSQL; a private one in the data folder when empty.",
 	"help_data_dir":       "Folder of the private PostgreSQL, of recordings and of the spool.",
 	"help_recordings_dir": "Folder of the recordings of calls; recordings in the data folder when empty.",
-	"help_signing_key": "Ed25519 private key, PEM, that signs records; signing_key.pem " +
+	"help_signing_key": "The installation's Ed25519 private key, PEM, the same on every node; signing_key.pem " +
 		"in the data folder when empty, created when first needed.",
 	"help_secrets_key_file": "File with the keys that encrypt trunk passwords, bot tokens and webhook secrets in " +
 		"the database, one per line, 32 bytes as base64; the first encrypts, the others are old " +

@@ -108,6 +108,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return err
 	}
 	p.background(notes.run)
+	if err := p.openSpine(ctx, data); err != nil {
+		return err
+	}
 
 	secret, err := p.store.Secret(ctx, "installation")
 	if err != nil {
@@ -143,7 +146,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	p.histograms = metrics.NewHistograms()
 	tokens := resultTokens(derive(secret, "results"))
 	ports := actors.Ports{
-		Store:     p.store,
+		Store:     sealingStore{p.store, func() { wake(p.sealing.ends) }},
 		Telephony: p.sip,
 		Media:     p.media,
 		Clock:     p.clock,
@@ -604,6 +607,7 @@ func (p *Process) sources() metrics.Sources {
 	s.Others = append(s.Others, metrics.Counter("dialler_unowned_calls_total",
 		"Calls here that the process found without an owner: each one is a fault.",
 		func() float64 { return float64(unowned.Load()) }))
+	s.Others = append(s.Others, p.sealing.metrics()...)
 	if p.spool != nil {
 		s.Others = append(s.Others, metrics.Spool(p.spool.Stats)...)
 	}

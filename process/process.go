@@ -42,6 +42,7 @@ type Process struct {
 	pg       *private.Server
 	presence *attendance
 	store    *persistence.Store
+	sealing  *sealing
 	// spool is nil when nothing is kept on disk.
 	spool *spool.Spool
 	sip   *sipstack.Stack
@@ -97,6 +98,7 @@ type tuning struct {
 	webhookEvery   time.Duration // interval of looking for events
 	backTestEvery  time.Duration // interval of looking for finished runs
 	backTestPlays  int           // per question of a back-test; 0 means the default
+	sealEvery      time.Duration // interval of sealing
 	// toDatabase replaces the connection to the database, to inject faults.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      host.Clock
@@ -247,6 +249,10 @@ func (p *Process) scheme() string {
 	}
 	return "http://"
 }
+
+// KeyLost returns a channel with the reason why this process must end: its signing key is no longer
+// the installation's.
+func (p *Process) KeyLost() <-chan error { return p.sealing.lost }
 
 // Replaced returns a channel with the reason why this process must end: another one had taken its
 // place, and has ended.

@@ -78,7 +78,7 @@ func retain(
 				Msg("expired data is kept: without a key nothing can be signed in its place")
 			return
 		}
-		keep.Key = &signs
+		keep.Key = signs
 	}
 	d, err := records.Retain(ctx, now, keep)
 	if err != nil && ctx.Err() == nil {

@@ -20,6 +20,7 @@ import (
 
 	"dialler/bench/ports"
 	"dialler/persistence/private"
+	"dialler/process/keys"
 )
 
 // nodesLimit is the maximum number of engines on one machine.
@@ -248,6 +249,10 @@ func (c *cluster) openNode(ctx context.Context, i int, links []string, placement
 	args := []string{w.cfg.Binary, "serve", "--listen-http", at[0], "--sip", at[1], "--pprof", at[2], "--database-url",
 		w.pg.URL(), "--data-dir", filepath.Join(w.dir, name), "--log-level", "warn", "--log-format", "json",
 		"--drain-timeout", "5s"}
+	if _, err := keys.Signing("", w.dir); err != nil { // of all nodes: made by the first
+		return err
+	}
+	args = append(args, "--signing-key", filepath.Join(w.dir, keys.SigningFile))
 	if placement != alone {
 		m := "automanaged://" + links[0]
 		for _, l := range links[1:] {

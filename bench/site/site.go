@@ -17,6 +17,7 @@ import (
 
 	"dialler/bench/ports"
 	"dialler/persistence/private"
+	"dialler/process/keys"
 )
 
 // Config says what to run, and where.
@@ -143,9 +144,13 @@ func (s *Site) connect(cfg Config) (err error) {
 	if s.Door, err = OpenDoor(doors); err != nil {
 		return err
 	}
+	if _, err := keys.Signing("", cfg.Dir); err != nil {
+		return err
+	}
 	for _, n := range s.Nodes {
-		n.Args = append([]string{"--node", n.Name, "--cluster", "etcd://" + n.ToEtcd.Address + "/site", "--cluster-listen",
-			n.Listen, "--cluster-advertise", n.ToIt.Address, "--public-url", "http://" + s.Door.Address}, cfg.Args...)
+		n.Args = append([]string{"--signing-key", filepath.Join(cfg.Dir, keys.SigningFile), "--node", n.Name,
+			"--cluster", "etcd://" + n.ToEtcd.Address + "/site", "--cluster-listen", n.Listen,
+			"--cluster-advertise", n.ToIt.Address, "--public-url", "http://" + s.Door.Address}, cfg.Args...)
 	}
 	return nil
 }

@@ -319,7 +319,8 @@ func resigned(t testing.TB, b []byte) []byte {
 		t.Fatal(err)
 	}
 	b = rebuilt(t, b, evidence.ManifestFile, func(string) string { return string(text) })
-	return rebuilt(t, b, evidence.SignatureFile, func(string) string { return string(key.Sign(text)) })
+	signature, _ := key.Sign(text)
+	return rebuilt(t, b, evidence.SignatureFile, func(string) string { return string(signature) })
 }
 
 // Zeros compress to a thousandth: a file must not exhaust the memory of its checker.

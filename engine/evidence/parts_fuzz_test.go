@@ -40,7 +40,8 @@ func signedParts(t testing.TB, m evidence.Manifest, public string, parts map[str
 		t.Fatal(err)
 	}
 	write(evidence.ManifestFile, text)
-	write(evidence.SignatureFile, key.Sign(text))
+	signature, _ := key.Sign(text)
+	write(evidence.SignatureFile, signature)
 	write(evidence.PublicKeyFile, []byte(public))
 	if err := z.Close(); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ type RuleChange struct {
 // Suppression, Event and Batch, End. It only retains a summary.
 type Writer struct {
 	zip      *zip.Writer
-	key      seal.Key
+	key      seal.Signer
 	manifest Manifest
 	sum      *summer
 	columns  map[string]int
@@ -72,7 +72,7 @@ type Writer struct {
 
 // NewWriter begins a file. From the manifest it takes the origin: MadeAt, MadeBy, Program, and the
 // run.
-func NewWriter(out io.Writer, origin Manifest, key seal.Key) *Writer {
+func NewWriter(out io.Writer, origin Manifest, key seal.Signer) *Writer {
 	origin.Format, origin.Findings = Format, []string{}
 	return &Writer{zip: zip.NewWriter(out), key: key, manifest: origin, part: -1, columns: columnsOf(AttemptColumns)}
 }
@@ -277,10 +277,14 @@ func (w *Writer) End() (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
+	signature, err := w.key.Sign(text)
+	if err != nil {
+		return Manifest{}, err
+	}
 	for _, f := range []struct {
 		name    string
 		content []byte
-	}{{ManifestFile, text}, {SignatureFile, w.key.Sign(text)}, {PublicKeyFile, w.key.Public().PEM()}} {
+	}{{ManifestFile, text}, {SignatureFile, signature}, {PublicKeyFile, w.key.Public().PEM()}} {
 		out, err := w.create(f.name)
 		if err == nil {
 			_, err = out.Write(f.content)

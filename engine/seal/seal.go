@@ -6,7 +6,9 @@
 // reads.
 //
 // It must not know where the key is stored: main does. The key is never in the database, since it
-// exists to detect tampering by those who can write there.
+// exists to detect tampering by those who can write there. Whoever signs is a Signer: Key, which is
+// a file, is one; a token (PKCS #11) or a key management service is another, as long as it signs with
+// Ed25519, whose signatures are the same every time: Wrap depends on that.
 package seal
 
 import (
@@ -22,7 +24,14 @@ import (
 // SeedSize is how many random bytes make a key.
 const SeedSize = ed25519.SeedSize
 
-// Key signs.
+// Signer signs with the key of the installation, wherever that is kept.
+type Signer interface {
+	Public() Public
+	// Sign returns the 64 bytes of the signature. It fails only where the key is out of reach.
+	Sign(message []byte) ([]byte, error)
+}
+
+// Key is the Signer whose key is in memory.
 type Key struct{ private ed25519.PrivateKey }
 
 // Public checks signatures.
@@ -56,8 +65,8 @@ func (k Key) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// Sign returns the 64 bytes of a signature.
-func (k Key) Sign(message []byte) []byte { return ed25519.Sign(k.private, message) }
+// Sign implements Signer; it never fails.
+func (k Key) Sign(message []byte) ([]byte, error) { return ed25519.Sign(k.private, message), nil }
 
 // Public is the public half of the key.
 func (k Key) Public() Public {

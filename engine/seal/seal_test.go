@@ -11,7 +11,7 @@ import (
 func TestASignatureIsOfOneMessageByOneKey(t *testing.T) {
 	k, other := seal.NewKey(make([]byte, seal.SeedSize)), seal.NewKey(bytes.Repeat([]byte{1}, seal.SeedSize))
 	m := []byte("the manifest")
-	s := k.Sign(m)
+	s, _ := k.Sign(m)
 	if !k.Public().Verify(m, s) {
 		t.Error("the signature is not its own")
 	}

@@ -15,16 +15,21 @@ import (
 	"dialler/engine"
 	"dialler/engine/chain"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 	"dialler/engine/tally"
+	stored "dialler/persistence/spine"
 	"dialler/persistence/table"
 )
 
 // Records provides the history of campaigns to auditors: its comparison with the tables, its
 // retention, and the erasure of persons from it.
-type Records struct{ db *table.DB }
+type Records struct {
+	db    *table.DB
+	spine *stored.Spine
+}
 
-// NewRecords returns the Records stored in db.
-func NewRecords(db *table.DB) *Records { return &Records{db: db} }
+// NewRecords returns the Records stored in db; what is done to them is told to the spine.
+func NewRecords(db *table.DB, spine *stored.Spine) *Records { return &Records{db: db, spine: spine} }
 
 // Audit compares the history of a campaign with its tables.
 type Audit struct {
@@ -64,25 +69,33 @@ type Head struct {
 
 // Finding is a row that was tampered with, as far as the audit can tell.
 type Finding struct {
+	Campaign engine.CampaignID `json:"campaign_id,omitempty"` // where one audit is of all of them
+	// Table and Row name a row that its digest, or the spine, says otherwise of.
+	Table   string           `json:"table,omitempty"`
+	Row     string           `json:"row,omitempty"`
+	Kind    string           `json:"kind,omitempty"` // short, for machines
 	Run     int              `json:"run"`
 	Batch   int64            `json:"batch,omitempty"`
-	Seq     int64            `json:"seq,omitempty"`
+	Seq     int64            `json:"seq,omitempty"` // of an event, or the entry of the spine
 	Contact engine.ContactID `json:"contact_id,omitempty"`
 	Attempt engine.AttemptID `json:"attempt_id,omitempty"`
-	// Table and Row name a row whose digest says otherwise.
-	Table string `json:"table,omitempty"`
-	Row   string `json:"row,omitempty"`
-	What  string `json:"what"`
+	What    string           `json:"what"`
 }
 
 // String describes the finding in one line.
 func (f Finding) String() string {
+	if f.Table == tableSpine {
+		return f.Kind + ": " + f.What
+	}
 	s := fmt.Sprintf("run %d", f.Run)
 	switch {
 	case f.Table != "" && f.Run != 0:
 		s += strings.TrimRight(" "+f.Table+" "+f.Row, " ")
-	case f.Table != "":
+	case f.Row != "":
 		s = f.Table + " " + f.Row
+	}
+	if f.Campaign != "" {
+		s = string(f.Campaign) + " " + s
 	}
 	if f.Batch != 0 {
 		s += fmt.Sprintf(" batch %d", f.Batch)
@@ -147,6 +160,7 @@ type auditor struct {
 	chained int64 // events that have a digest
 	inBatch int64 // events that batches name
 	written *written
+	begun   *begun
 }
 
 func (a *auditor) found(f Finding) {
@@ -174,6 +188,9 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 		err = table.ErrCampaignNotFound
 	}
 	if err != nil {
+		return out, err
+	}
+	if a.begun, err = readBegun(ctx, tx); err != nil {
 		return out, err
 	}
 	fold := tally.Runs{}
@@ -246,7 +263,7 @@ func (a *auditor) events(fold tally.Runs) error {
 			e := &list[i]
 			fold.Apply(&e.Event)
 			switch {
-			case e.digest == nil && (begun == nil || e.Seq < *begun):
+			case e.digest == nil && a.unchained(e, begun == nil || e.Seq < *begun):
 				a.Unchained++
 			case e.digest == nil:
 				a.found(Finding{Run: e.Run, Seq: e.Seq, What: "an event that is in no batch: it was added, or its " +
@@ -266,6 +283,16 @@ func (a *auditor) events(fold tally.Runs) error {
 		}
 		from = list[len(list)-1].place()
 	}
+}
+
+// unchained says whether an event may have no digest: it was there before the spine was begun, or is
+// what is kept of a run whose events were dropped. Without a spine, older says it.
+func (a *auditor) unchained(e *storedEvent, older bool) bool {
+	if a.begun == nil {
+		return older
+	}
+	return e.At.Before(a.begun.at) && a.Unchained < a.begun.before.Unchained[a.id] ||
+		a.begun.dropped[spine.Chain{Campaign: a.id, Run: e.Run}]
 }
 
 // batchOf is the batch of an event, 0 when there is none.

@@ -20,6 +20,9 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 				return err
 			}
 			defer a.written.close()
+			if a.begun, err = readBegun(ctx, tx); err != nil {
+				return err
+			}
 			kept := func() error { return a.checkpoints(trusted) }
 			for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved,
 				a.written.compare} {
@@ -35,7 +38,8 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 // looseEvents checks every event against its digest. They are streamed: no index would allow
 // reading them in pages.
 func (a *auditor) looseEvents() error {
-	// The start of chaining: an event without a digest must be older.
+	// The start of chaining: an event without a digest must be older. The genesis of the spine knows
+	// better, where there is one.
 	var since time.Time
 	err := a.tx.QueryRow(a.ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
 		"WHERE version_id = $1", chainMigration).Scan(&since)
@@ -54,7 +58,7 @@ func (a *auditor) looseEvents() error {
 		}
 		a.Events++
 		switch {
-		case e.digest == nil && e.At.Before(since):
+		case e.digest == nil && a.unchained(&e, e.At.Before(since)):
 			a.Unchained++
 		case e.digest == nil:
 			a.found(looseFinding(&e, "an event that is in no batch: it was added, or its digest was removed"))

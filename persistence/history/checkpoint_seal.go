@@ -13,6 +13,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/chain"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 )
 
 // Once a run's events are gone, only its checkpoint is left, and no chain shows whether it was
@@ -64,13 +65,13 @@ func (c *sealedCheckpoint) text() ([]byte, error) {
 
 // wrong says what is wrong with the signature, "" when it is valid; older means that the row has
 // none because it predates signing.
-func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what string, older bool) {
+func (c *sealedCheckpoint) wrong(since *sealedSince, trusted []seal.Public) (what string, older bool) {
 	of := "what was kept of the run"
 	if c.Campaign == "" {
 		of = fmt.Sprintf("what was kept of the month %04d-%02d", c.Run/100, c.Run%100)
 	}
 	if c.signature == nil {
-		if c.at.Before(since) {
+		if since.unsigned(c) {
 			return "", true
 		}
 		return "the checkpoint has no signature: " + of + " was changed or added", false
@@ -93,19 +94,35 @@ func (c *sealedCheckpoint) wrong(since time.Time, trusted []seal.Public) (what s
 		false
 }
 
-// sealedSince is when checkpoints began to be signed.
-func sealedSince(ctx context.Context, tx pgx.Tx) (at time.Time, err error) {
+// sealedSince is since when checkpoints are signed.
+type sealedSince struct {
+	migrated time.Time
+	begun    *begun // knows better, where there is a spine
+}
+
+// unsigned says whether a checkpoint may have no signature.
+func (s *sealedSince) unsigned(c *sealedCheckpoint) bool {
+	if s.begun != nil {
+		return s.begun.unsigned(spine.Chain{Campaign: engine.CampaignID(c.Campaign), Run: c.Run})
+	}
+	return c.at.Before(s.migrated)
+}
+
+func readSealedSince(ctx context.Context, tx pgx.Tx) (s sealedSince, err error) {
 	err = tx.QueryRow(ctx, "SELECT max(tstamp)::timestamp AT TIME ZONE 'UTC' FROM goose_db_version "+
-		"WHERE version_id = $1", sealMigration).Scan(&at)
-	return at, err
+		"WHERE version_id = $1", sealMigration).Scan(&s.migrated)
+	if err == nil {
+		s.begun, err = readBegun(ctx, tx)
+	}
+	return s, err
 }
 
 // checkpointBefore checks the existing checkpoint of a run or month: one that was tampered with
 // must not be signed again. older means that it has no signature and gets none: nobody can tell
 // what it was.
-func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) (older bool,
-	err error) {
-	since, err := sealedSince(ctx, tx)
+func (s *Records) checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int,
+	key seal.Signer) (older bool, err error) {
+	since, err := readSealedSince(ctx, tx)
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +134,7 @@ func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run 
 	if err != nil {
 		return false, err
 	}
-	what, older := c.wrong(since, []seal.Public{key.Public()})
+	what, older := c.wrong(&since, append(s.spine.Keys(), key.Public()))
 	if what == "" {
 		return older, nil
 	}
@@ -129,8 +146,9 @@ func checkpointBefore(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run 
 		"dialler db audit, and start with the former --signing-key if the key was changed", name, run, what))
 }
 
-// signCheckpoint signs a checkpoint as stored.
-func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, key seal.Key) error {
+// signCheckpoint signs a checkpoint as stored, and tells the spine.
+func (s *Records) signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int,
+	key seal.Signer) error {
 	rows, _ := tx.Query(ctx, selectSealed+" AND run = $2", string(id), run)
 	c, err := pgx.CollectExactlyOneRow(rows, scanSealed)
 	if err != nil {
@@ -140,16 +158,24 @@ func signCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	if err != nil {
 		return err
 	}
+	signature, err := key.Sign(text)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, "UPDATE run_checkpoints SET signed_by = $3, signature = $4 WHERE campaign_id = $1 "+
-		"AND run = $2",
-		string(id), run, key.Public().Fingerprint(), key.Sign(text))
-	return err
+		"AND run = $2", string(id), run, key.Public().Fingerprint(), signature)
+	if err != nil {
+		return err
+	}
+	return s.spine.Note(ctx, tx, spine.KindCheckpoint, spine.Checkpoint{Chain: spine.Chain{Campaign: id, Run: run},
+		Hash: chain.Digest(text).String(), AttemptsGone: c.AttemptsGone, EventsGone: c.EventsGone})
 }
 
 // keepMonth makes the checkpoint of a month's events that belong to no campaign: the number of
 // events and of batches, and the SHA-256 of the chains' heads in order.
-func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.Time, key seal.Key) error {
-	if _, err := checkpointBefore(ctx, tx, "", month, key); err != nil {
+func (s *Records) keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.Time,
+	key seal.Signer) error {
+	if _, err := s.checkpointBefore(ctx, tx, "", month, key); err != nil {
 		return err
 	}
 	tag, err := tx.Exec(ctx, `INSERT INTO run_checkpoints (campaign_id, run, counters, events_gone, seq, batches, hash,
@@ -161,12 +187,12 @@ func keepMonth(ctx context.Context, tx pgx.Tx, table string, month int, at time.
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}
-	return signCheckpoint(ctx, tx, "", month, key)
+	return s.signCheckpoint(ctx, tx, "", month, key)
 }
 
 // checkpoints verifies the signatures of the checkpoints.
 func (a *auditor) checkpoints(trusted []seal.Public) error {
-	since, err := sealedSince(a.ctx, a.tx)
+	since, err := readSealedSince(a.ctx, a.tx)
 	if err != nil {
 		return err
 	}
@@ -176,7 +202,7 @@ func (a *auditor) checkpoints(trusted []seal.Public) error {
 		return err
 	}
 	for i := range list {
-		what, older := list[i].wrong(since, trusted)
+		what, older := list[i].wrong(&since, trusted)
 		switch {
 		case older:
 			a.Unsigned = append(a.Unsigned, list[i].Run)

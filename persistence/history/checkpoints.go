@@ -101,9 +101,9 @@ const (
 
 // makeCheckpoint stores the results of a run and signs them. If the run's calls are gone already,
 // their figures stay as in the earlier checkpoint.
-func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time, what gone,
-	key seal.Key) error {
-	older, err := checkpointBefore(ctx, tx, id, run, key)
+func (s *Records) makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run int, at time.Time,
+	what gone, key seal.Signer) error {
+	older, err := s.checkpointBefore(ctx, tx, id, run, key)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func makeCheckpoint(ctx context.Context, tx pgx.Tx, id engine.CampaignID, run in
 	if err != nil || older {
 		return err
 	}
-	return signCheckpoint(ctx, tx, id, run, key)
+	return s.signCheckpoint(ctx, tx, id, run, key)
 }
 
 // fromCheckpoints starts the fold of runs whose events are gone with their checkpoints.

@@ -2,6 +2,8 @@ package history
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
+	"dialler/engine/spine"
 	"dialler/persistence/recordings"
 	"dialler/persistence/table"
 )
@@ -211,6 +214,11 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 				out.Recordings = int(tag.RowsAffected())
 			}
 		}
+		tombstone := sha256.Sum256([]byte(e.Tombstone.E164()))
+		if err := s.spine.Note(ctx, tx, spine.KindErasure, spine.Erasure{Tombstone: hex.EncodeToString(tombstone[:]),
+			Contacts: out.Contacts, Attempts: out.Attempts}); err != nil {
+			return err
+		}
 		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who,
 			Count: out.Contacts + out.Attempts}}
 		if err := s.erased(ctx, tx, written, of, &e); err != nil {
@@ -218,6 +226,9 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		}
 		return s.db.TellWritten(ctx, tx, written, ev)
 	})
+	if err == nil {
+		s.spine.Written()
+	}
 	return out, err
 }
 

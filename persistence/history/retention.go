@@ -12,9 +12,11 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/seal"
+	entries "dialler/engine/spine"
 	"dialler/persistence/column"
 	"dialler/persistence/failure"
 	"dialler/persistence/pool"
+	"dialler/persistence/spine"
 	"dialler/persistence/table"
 )
 
@@ -29,7 +31,7 @@ type Keep struct {
 	Events   time.Duration
 	Ladders  time.Duration
 	// Key signs the checkpoints of runs; it is required with Attempts or Events.
-	Key *seal.Key
+	Key seal.Signer
 }
 
 var errNoKey = engine.Invalid("signing_key_missing", "")
@@ -66,12 +68,12 @@ func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropp
 		return d, errNoKey
 	}
 	if keep.Attempts > 0 {
-		if err = s.dropAttempts(ctx, now, now.Add(-keep.Attempts), *keep.Key, &d); err != nil {
+		if err = s.dropAttempts(ctx, now, now.Add(-keep.Attempts), keep.Key, &d); err != nil {
 			return d, err
 		}
 	}
 	if keep.Events > 0 {
-		err = s.dropEvents(ctx, now, now.Add(-keep.Events), *keep.Key, &d)
+		err = s.dropEvents(ctx, now, now.Add(-keep.Events), keep.Key, &d)
 	}
 	return d, err
 }
@@ -97,7 +99,7 @@ type runOf struct {
 
 // dropAttempts deletes the calls of runs whose last call began before the given time, and dialouts
 // older than it.
-func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
+func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key seal.Signer, d *Dropped) error {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, r.run FROM campaigns c
 		CROSS JOIN LATERAL (SELECT a.reserved_at FROM attempts a WHERE a.campaign_id = c.id ORDER BY a.reserved_at
 		LIMIT 1) oldest
@@ -114,7 +116,10 @@ func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key s
 	for _, r := range runs {
 		err := s.db.InTxOf(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, "totals of a run not kept",
 			func(tx pgx.Tx) error {
-				return makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
+				if err := spine.Lock(ctx, tx); err != nil {
+					return err
+				}
+				return s.makeCheckpoint(ctx, tx, r.campaign, r.run, now, attemptsGone, key)
 			})
 		if s.notOurs(err) {
 			continue
@@ -131,6 +136,9 @@ func (s *Records) dropAttempts(ctx context.Context, now, before time.Time, key s
 	}
 	n, err := s.deleteAttempts(ctx, "", "campaign_id = $1 AND reserved_at < $3 AND NOT live", before)
 	d.Attempts += n
+	if by := s.spine.Signer(); err == nil && by != nil && d.Attempts > 0 {
+		_, err = s.spine.Append(ctx, by, entries.KindRetention, entries.Retention{Attempts: d.Attempts})
+	}
 	return err
 }
 
@@ -188,7 +196,7 @@ func (s *Records) deleteAttempts(ctx context.Context, id engine.CampaignID, whic
 
 // dropEvents drops the partitions of events that ended before a time and whose runs are over for
 // good, with the last of their events. The activity log stays: it is small, and describes runs.
-func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key seal.Key, d *Dropped) error {
+func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key seal.Signer, d *Dropped) error {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{6}$' ORDER BY 1`)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -222,12 +230,23 @@ func (s *Records) dropEvents(ctx context.Context, now, before time.Time, key sea
 		if !dropped {
 			continue
 		}
+		s.spine.Written()
 		d.Partitions = append(d.Partitions, name)
 	}
 	return nil
 }
 
-func (s *Records) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Key) (dropped bool,
+// heads reads where chains end.
+func heads(ctx context.Context, tx pgx.Tx, which string, args ...any) ([]entries.Head, error) {
+	rows, _ := tx.Query(ctx, "SELECT campaign_id, run, n, encode(hash, 'hex') FROM event_heads WHERE "+which+
+		" ORDER BY campaign_id, run", args...)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (h entries.Head, err error) {
+		err = row.Scan(&h.Campaign, &h.Run, &h.N, &h.Hash)
+		return h, err
+	})
+}
+
+func (s *Records) dropPartition(ctx context.Context, name string, month, now time.Time, key seal.Signer) (dropped bool,
 	err error) {
 	partition := pgx.Identifier{name}.Sanitize()
 	rows, _ := s.db.Read.Query(ctx, "SELECT DISTINCT r.campaign_id, r.run FROM "+partition+" r "+
@@ -240,10 +259,19 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 		return false, s.db.Wrap("runs of a partition not read", err)
 	}
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		if err := spine.Lock(ctx, tx); err != nil {
+			return err
+		}
+		gone := entries.Retention{Partition: name}
 		for _, r := range runs {
-			if err := makeCheckpoint(ctx, tx, r.campaign, r.run, now, eventsGone, key); err != nil {
+			if err := s.makeCheckpoint(ctx, tx, r.campaign, r.run, now, eventsGone, key); err != nil {
 				return err
 			}
+			ended, err := heads(ctx, tx, "campaign_id = $1 AND run = $2", string(r.campaign), r.run)
+			if err != nil {
+				return err
+			}
+			gone.Chains = append(gone.Chains, ended...)
 			for _, sql := range []string{
 				"DELETE FROM event_batches WHERE campaign_id = $1 AND run = $2",
 				"DELETE FROM event_heads WHERE campaign_id = $1 AND run = $2",
@@ -257,7 +285,15 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 		// The chains of events outside a campaign's sequence are numbered by their month
 		// (chain.go).
 		first, _ := strconv.Atoi(month.Format("200601"))
-		if err := keepMonth(ctx, tx, partition, first, now, key); err != nil {
+		if err := s.keepMonth(ctx, tx, partition, first, now, key); err != nil {
+			return err
+		}
+		ended, err := heads(ctx, tx, "campaign_id = '' AND run BETWEEN $1 AND $2", first*100, first*100+99)
+		if err != nil {
+			return err
+		}
+		gone.Chains = append(gone.Chains, ended...)
+		if err := s.spine.Note(ctx, tx, entries.KindRetention, gone); err != nil {
 			return err
 		}
 		for _, t := range []string{"event_batches", "event_heads", "webhook_cursors"} {

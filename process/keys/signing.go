@@ -75,17 +75,22 @@ func makeSigningKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // see above
 		return err
 	}
+	if err := writeKey(path, seal.NewKey(seed[:])); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// writeKey writes a key to a file that does not exist yet, completely or not at all.
+func writeKey(path string, key seal.Key) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".signing_key") // 0600
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(seal.NewKey(seed[:]).PEM())
+	_, err = f.Write(key.PEM())
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
+	return os.Link(f.Name(), path)
 }

@@ -58,7 +58,8 @@ func TestComposeTakesTheFileAndItsDiallersAreGivenTimeToDrain(t *testing.T) {
 		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < 2*time.Minute+20*time.Second {
 			t.Errorf("%s is killed before a drain of two minutes is over", name)
 		}
-		if !s.ReadOnly || !slices.Contains(s.CapDrop, "ALL") || len(s.Volumes) != 1 ||
+		if !s.ReadOnly || !slices.Contains(s.CapDrop, "ALL") || len(s.Volumes) != 2 ||
+			!s.Volumes[1].ReadOnly ||
 			s.Volumes[0].Target != "/var/lib/dialler" {
 			t.Errorf("%s may do more than it has to", name)
 		}

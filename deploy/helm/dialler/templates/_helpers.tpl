@@ -44,6 +44,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       {{- end }}
 {{- end }}
 
+{{/* The installation's signing key, for every container that signs or audits. */}}
+{{- define "dialler.signingVolume" -}}
+{{- with .Values.signingKey.existingSecret }}
+- name: signing
+  secret: { secretName: {{ . }}, defaultMode: 0440 }
+{{- end }}
+{{- end }}
+
 {{- define "dialler.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -66,6 +74,9 @@ capabilities: { drop: [ALL] }
 {{- end }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.cluster.url) }}
 {{- fail "more than one node needs cluster.url: without it every node would dial the same campaigns" }}
+{{- end }}
+{{- if and .Values.cluster.url (not .Values.signingKey.existingSecret) }}
+{{- fail "a cluster needs signingKey.existingSecret: every node signs with the same key" }}
 {{- end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}
 {{- fail "ingress.enabled needs ingress.host" }}
