@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -81,6 +82,7 @@ type dbAuditCmd struct {
 	JSON       bool     `name:"json" help:"Print one JSON object per campaign, one per line."`
 	SigningKey string   `name:"signing-key" help:"${help_db_audit_signing_key}" type:"existingfile" placeholder:"FILE"`
 	Key        []string `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
+	filesFlags `embed:""`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of
@@ -104,7 +106,19 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	return process.Audit(ctx, s, engine.CampaignID(d.Campaign), os.Stdout, d.JSON, trusted...)
+	id := engine.CampaignID(d.Campaign)
+	err = process.Audit(ctx, s, id, os.Stdout, d.JSON, trusted...)
+	if known := (*engine.Error)(nil); errors.As(err, &known) || ctx.Err() != nil {
+		return err
+	}
+	files, err2 := d.chosen(&d.storeFlags, log)
+	if err2 != nil {
+		return errors.Join(err, err2)
+	}
+	if files != nil {
+		defer files.Close()
+	}
+	return errors.Join(err, process.AuditRecordings(ctx, s, id, files, d.Node, os.Stdout, d.JSON))
 }
 
 type dbAcceptRestoreCmd struct {

@@ -52,6 +52,11 @@ var help = kong.Vars{
 		"runs; the one in the data folder when empty.",
 	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
 
+	"help_files_recordings": "Also read the files of recordings, gigabytes perhaps, and compare them with " +
+		"the hashes that they had at their end.",
+	"help_files_node": "This node's name, in a cluster without a common folder: recordings of calls that other " +
+		"nodes carried need not be here.",
+
 	"help_db_erase_number": "The person's number, with its country code: +4915112345678.",
 	"help_db_erase_suppress": "Whether the person must not be called again; when left out: " +
 		"only if the number was suppressed or excluded.",

@@ -2,9 +2,11 @@ package command
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/rs/zerolog"
 
+	"dialler/media/recording"
 	"dialler/persistence"
 	"dialler/process"
 	"dialler/process/keys"
@@ -17,6 +19,21 @@ type storeFlags struct {
 	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
 	// SecretsKeyFile is the same as in serve.
 	SecretsKeyFile string `name:"secrets-key-file" help:"${help_store_secrets_key_file}" placeholder:"FILE"`
+}
+
+// filesFlags say which files of recordings are read.
+type filesFlags struct {
+	Recordings    bool   `help:"${help_files_recordings}"`
+	RecordingsDir string `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
+	Node          string `help:"${help_files_node}" placeholder:"NAME"`
+}
+
+// chosen opens the folder of the recordings when they are to be read, else nil.
+func (f *filesFlags) chosen(s *storeFlags, log zerolog.Logger) (*recording.Recorder, error) {
+	if !f.Recordings {
+		return nil, nil
+	}
+	return s.recordings(f.RecordingsDir, log)
 }
 
 // there refuses when there is no database to work on. It is called before anything that creates a
@@ -34,6 +51,18 @@ func (f *storeFlags) open(ctx context.Context, log zerolog.Logger) (*persistence
 		return nil, nil, err
 	}
 	return f.openOrMake(ctx, log)
+}
+
+// recordings opens a folder of recordings, recordings in the data folder when dir is "".
+func (f *storeFlags) recordings(dir string, log zerolog.Logger) (*recording.Recorder, error) {
+	if dir == "" {
+		data, err := process.DataDir(f.DataDir, f.Instance)
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(data, "recordings")
+	}
+	return recording.New(recording.Config{Dir: dir, Log: log}), nil
 }
 
 // openOrMake connects. A private PostgreSQL that is not running is started for the command, and
