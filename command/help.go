@@ -44,6 +44,19 @@ var help = kong.Vars{
 	"help_bench_triggers_repeats": "Instead of a measurement: send this many repeats of triggers with the same " +
 		"Idempotency-Keys from 64 connections, kill the engine meanwhile, and count what came of each key.",
 
+	"help_audit_cdr": "Match a carrier's call detail records (CSV) with our calls, both ways: those of one side only, " +
+		"and those whose start, duration or numbers differ. Exit status 1 when anything does, 2 for a file " +
+		"that cannot be read.",
+	"help_audit_cdr_columns": "Which column of the file is which field: call_id, to, from, start, answer, duration. " +
+		"Without it the columns have these names (no answer).",
+	"help_audit_cdr_time_layout": "How times are written, as 01/02/2006 15:04:05 of 3:04:05 pm on January 2nd; " +
+		"ISO 8601, 02.01.2006 15:04:05 and Unix times are known.",
+	"help_audit_cdr_country": "Country of numbers without a country code.",
+	"help_audit_cdr_from":    "Begin of the window; that of the file when empty.",
+	"help_audit_cdr_within": "Without Call-IDs: how far apart the times of one call to a number may be; " +
+		"and how far outside the window the other side's calls may be.",
+	"help_audit_cdr_json": "Print one JSON object per finding and a summary, one per line.",
+
 	"help_db_migrate": "Upgrade the database to this version's schema; serve does so by itself.",
 	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
 	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
