@@ -83,6 +83,7 @@ type dbAuditCmd struct {
 	SigningKey string   `name:"signing-key" help:"${help_db_audit_signing_key}" type:"existingfile" placeholder:"FILE"`
 	Key        []string `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
 	filesFlags `embed:""`
+	Anchors    string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of
@@ -118,7 +119,16 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	if files != nil {
 		defer files.Close()
 	}
-	return errors.Join(err, process.AuditRecordings(ctx, s, id, files, d.Node, os.Stdout, d.JSON))
+	err = errors.Join(err, process.AuditRecordings(ctx, s, id, files, d.Node, os.Stdout, d.JSON))
+	if d.Anchors == "" {
+		return err
+	}
+	receipts, err2 := os.Open(d.Anchors)
+	if err2 != nil {
+		return errors.Join(err, err2)
+	}
+	defer func() { _ = receipts.Close() }()
+	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, os.Stdout, d.JSON))
 }
 
 type dbAcceptRestoreCmd struct {

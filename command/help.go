@@ -65,6 +65,8 @@ var help = kong.Vars{
 		"runs; the one in the data folder when empty.",
 	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
 
+	"help_db_audit_anchors": "Also compare receipts of witnesses, one JSON object a line, with the seals: the file of " +
+		"a file:// witness, or receipts that were kept elsewhere.",
 	"help_files_recordings": "Also read the files of recordings, gigabytes perhaps, and compare them with " +
 		"the hashes that they had at their end.",
 	"help_files_node": "This node's name, in a cluster without a common folder: recordings of calls that other " +

@@ -1,4 +1,4 @@
-// Package anchor shows the newest seal of the installation to witnesses outside of it: webhooks, files
+// Package witness shows the newest seal of the installation to witnesses outside of it: webhooks, files
 // on other disks, mailboxes, object stores with a retention lock, time-stamp authorities.
 //
 //	sealer ── Sealed ──▶ Anchorer ── one goroutine a witness ──▶ Witness ── receipt ──▶ Port.Keep
@@ -12,4 +12,4 @@
 //   - Nobody waits for a witness: each has a goroutine, and only the newest seal matters to it.
 //   - A failure is logged once, and tried again with growing pauses until it is over.
 //   - Addresses that only this machine's network may reach are refused (http/egress).
-package anchor
+package witness
