@@ -71,9 +71,7 @@ func (a *CDRAudit) Audit(ctx context.Context, s *persistence.Store, file io.Read
 		}
 	}
 	err := s.Records.SentLegs(ctx, first.Add(-margin), last.Add(margin+1), a.Trunk, func(l *cdr.Leg) error {
-		if f, is := m.Leg(l); is {
-			tell(f)
-		}
+		m.Leg(l, tell)
 		return failed
 	})
 	if err != nil {

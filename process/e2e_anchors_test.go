@@ -42,8 +42,9 @@ func TestWitnessesAreShownTheNewestSealAndAFailureIsSeen(t *testing.T) {
 		},
 	}}
 	url := storetest.URL(t)
-	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url,
-		Anchor: []string{"file://" + path, deaf.URL + "/x?key=q"}, AnchorSecret: webhook.WriteSecret(bytes.Repeat([]byte{1}, 32)), AnchorAllowPrivate: true}}, times, time.Second)
+	flags := Flags{DatabaseURL: url, Anchor: []string{"file://" + path, deaf.URL + "/x?key=q"},
+		AnchorSecret: webhook.WriteSecret(bytes.Repeat([]byte{1}, 32)), AnchorAllowPrivate: true}
+	w := bringUp(t, &world{url: url, flags: flags}, times, time.Second)
 	eventually(t, "the file has a line, and the other fails", func() bool {
 		return w.metric(`dialler_anchor_tries_total{kind="file",result="kept"}`) == 1 &&
 			w.metric(`dialler_anchor_tries_total{kind="webhook",result="failed"}`) > 0

@@ -12,7 +12,7 @@
 // # Invariants
 //
 //   - A record with a Call-ID is matched by it alone; one without by called number and time, the
-//     earliest record within reach for the earliest leg.
+//     earliest record for the earliest leg: first those within the tolerance, then those within reach.
 //   - A record is matched once: a second one for the same leg is only the carrier's.
-//   - Memory: about 100 bytes a record, nothing a leg.
+//   - Memory: about 100 bytes a record, and the legs of a few minutes.
 package cdr

@@ -112,6 +112,9 @@ type Matcher struct {
 	byID     []int32 // rows with a Call-ID
 	byNumber []int32 // rows without, by number and time
 	sorted   bool
+	// waiting are legs whose number has no record at their time, in order: one farther away is theirs
+	// only if no later leg fits it better.
+	waiting []Leg
 	Summary
 }
 
@@ -203,38 +206,60 @@ func (m *Matcher) Span() (first, last time.Time, ok bool) {
 	return first, last, ok
 }
 
-// Leg matches one of our legs; legs come in order of their start. It returns false when there is
-// nothing to be said of the leg.
-func (m *Matcher) Leg(l *Leg) (f Finding, ok bool) {
+// Leg matches one of our legs, and passes what is to be said of it and of legs before it; legs come
+// in order of their start.
+func (m *Matcher) Leg(l *Leg, f func(Finding)) {
 	m.sort()
-	r := m.find(l)
+	m.flush(l.Start.Add(-2*m.limits.Within), f)
+	r := m.byCallID(l)
+	if r == nil {
+		r = m.near(l, m.limits.Start)
+	}
+	if r == nil && m.limits.Within > m.limits.Start && digits(l.To) != 0 && len(m.byNumber) > 0 {
+		m.waiting = append(m.waiting, *l)
+		return
+	}
+	m.say(l, r, f)
+}
+
+// flush decides about legs that waited and began before a time.
+func (m *Matcher) flush(before time.Time, f func(Finding)) {
+	n := 0
+	for ; n < len(m.waiting) && m.waiting[n].Start.Before(before); n++ {
+		m.say(&m.waiting[n], m.near(&m.waiting[n], m.limits.Within), f)
+	}
+	m.waiting = m.waiting[n:]
+}
+
+func (m *Matcher) say(l *Leg, r *row, f func(Finding)) {
 	switch {
 	case r == nil && (m.limits.Answered && l.Answer.IsZero() || m.outside(l.Start)):
-		return f, false
+		return
 	case r == nil && l.To.Erased() && len(m.byNumber) > 0:
 		m.Erased++
-		return f, false
+		return
 	case r == nil:
 		m.OnlyOurs++
-		return Finding{Kind: OnlyOurs, Leg: l}, true
+		f(Finding{Kind: OnlyOurs, Leg: l})
+		return
 	}
 	r.used = true
-	f = Finding{Kind: Matched, Leg: l, Record: r.record(), Differs: m.differs(l, r)}
-	if len(f.Differs) > 0 {
-		f.Kind = Differing
+	x := Finding{Kind: Matched, Leg: l, Record: r.record(), Differs: m.differs(l, r)}
+	if len(x.Differs) > 0 {
+		x.Kind = Differing
 		m.Differing++
 	} else {
 		m.Matched++
 	}
-	return f, true
+	f(x)
 }
 
 func (m *Matcher) outside(at time.Time) bool {
 	return !m.limits.From.IsZero() && at.Before(m.limits.From) || !m.limits.To.IsZero() && !at.Before(m.limits.To)
 }
 
-// find returns the record of a leg, nil when there is none.
-func (m *Matcher) find(l *Leg) *row {
+// byCallID returns the record with a leg's Call-ID, nil when there is none.
+func (m *Matcher) byCallID(l *Leg) *row {
 	id := key(string(l.ID))
 	at, _ := slices.BinarySearchFunc(m.byID, id, func(i int32, id [16]byte) int {
 		return bytes.Compare(m.rows[i].id[:], id[:])
@@ -244,18 +269,20 @@ func (m *Matcher) find(l *Leg) *row {
 			return r
 		}
 	}
+	return nil
+}
+
+// near returns the earliest record without Call-ID of a leg's number within that time of it.
+func (m *Matcher) near(l *Leg, within time.Duration) *row {
 	to := digits(l.To)
 	if to == 0 {
 		return nil
 	}
-	at, _ = slices.BinarySearchFunc(m.byNumber, to, func(i int32, to uint64) int { return cmp.Compare(m.rows[i].to, to) })
+	at, _ := slices.BinarySearchFunc(m.byNumber, to, func(i int32, to uint64) int { return cmp.Compare(m.rows[i].to, to) })
 	for ; at < len(m.byNumber) && m.rows[m.byNumber[at]].to == to; at++ {
 		r := &m.rows[m.byNumber[at]]
 		ours := l.at(r.start == 0)
-		if r.used || ours.IsZero() {
-			continue
-		}
-		if apart(r.at(), ours) <= m.limits.Within {
+		if !r.used && !ours.IsZero() && apart(r.at(), ours) <= within {
 			return r
 		}
 	}
@@ -280,9 +307,14 @@ func (m *Matcher) differs(l *Leg, r *row) (out []string) {
 	return out
 }
 
-// Rest passes the records that no leg was found for, in order of their lines. It is called last.
+// Rest passes what is to be said of the last legs, and the records that no leg was found for, in order
+// of their lines. It is called last.
 func (m *Matcher) Rest(f func(Finding)) {
 	m.sort()
+	for i := range m.waiting {
+		m.say(&m.waiting[i], m.near(&m.waiting[i], m.limits.Within), f)
+	}
+	m.waiting = nil
 	for i := range m.rows {
 		r := &m.rows[i]
 		switch {

@@ -389,23 +389,39 @@ func TestAMailIsAcceptedAndIsItsOwnReceipt(t *testing.T) {
 
 // stand is a witness that a test tells what to do.
 type stand struct {
-	fail  error
-	shown []string
+	mu     sync.Mutex
+	newest anchor.Seal
+	fail   error
+	shown  []string
+}
+
+func (s *stand) set(n int64, fail error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest.N, s.fail = n, fail
+}
+
+func (s *stand) latest(context.Context) (anchor.Seal, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest, s.newest.N > 0, nil
 }
 
 func (*stand) Kind() anchor.Kind { return anchor.Webhook }
 func (*stand) URL() string       { return "https://witness.example" }
 func (s *stand) Show(_ context.Context, x anchor.Seal) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.shown = append(s.shown, fmt.Sprintf("%s %d", time.Now().UTC().Format("15:04:05"), x.N))
 	return []byte("r"), s.fail
 }
 
 func TestTheNewestSealIsShownHourlyAndAtARunsEndAndAFailureIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, newest, log := &stand{}, anchor.Seal{N: 1}, &bytes.Buffer{}
+		w, log := &stand{newest: anchor.Seal{N: 1}}, &bytes.Buffer{}
 		var kept []int64
 		a := New(Port{
-			Latest: func(context.Context) (anchor.Seal, bool, error) { return newest, newest.N > 0, nil },
+			Latest: w.latest,
 			Keep: func(_ context.Context, r anchor.Receipt) error {
 				kept = append(kept, r.N)
 				return nil
@@ -419,12 +435,12 @@ func TestTheNewestSealIsShownHourlyAndAtARunsEndAndAFailureIsTriedAgain(t *testi
 			synctest.Wait()
 		}
 		after(2 * time.Hour) // nothing new: shown once
-		newest.N = 3
+		w.set(3, nil)
 		after(time.Hour)
-		newest.N = 4
+		w.set(4, nil)
 		a.Sealed()
 		after(0)
-		newest.N, w.fail = 5, errors.New("away")
+		w.set(5, errors.New("away"))
 		a.Sealed()
 		after(time.Second)
 		if url, since, why := a.Failing(); url != w.URL() || time.Since(since) != time.Second || why != "away" {
@@ -432,7 +448,7 @@ func TestTheNewestSealIsShownHourlyAndAtARunsEndAndAFailureIsTriedAgain(t *testi
 		}
 		a.Sealed() // nobody is hurried while it fails
 		after(4 * time.Minute)
-		newest.N, w.fail = 6, nil
+		w.set(6, nil)
 		after(10 * time.Minute)
 		if url, _, _ := a.Failing(); url != "" {
 			t.Errorf("%q fails", url)
