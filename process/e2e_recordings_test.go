@@ -172,6 +172,11 @@ func recordingsAreAudited(t *testing.T, w *world, id engine.CampaignID) {
 	if out, err := audit(""); err != nil || out != "2 recordings read; 0 are on other nodes\n" {
 		t.Errorf("%q %v", out, err)
 	}
+	out, err := program(t, w.url, "db", "audit", "--signing-key="+w.flags.SigningKey, "--recordings",
+		"--recordings-dir="+w.flags.RecordingsDir).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "2 recordings read") {
+		t.Errorf("%s %v", out, err)
+	}
 	file := filepath.Join(w.flags.RecordingsDir, kept[0].ID+".wav")
 	whole, err := os.ReadFile(file)
 	if err != nil {
