@@ -78,6 +78,10 @@ var importRules = []importRule{
 		ours:   []string{"engine/...", "http/egress", "persistence/webhooks"}, // the metrics of its outbox
 		third:  []string{"github.com/prometheus/client_golang"},
 		remedy: "a request to others is made when it is called: who sends what, the caller knows"},
+	{dir: "process/witness",
+		ours:   []string{"engine/...", "http/egress"},
+		third:  []string{"github.com/prometheus/client_golang", "github.com/rs/zerolog"},
+		remedy: "a witness is shown what it is given: where seals and receipts are, its port knows"},
 	{dir: "process/metrics",
 		ours:   []string{"engine/...", "actors/...", "http", "media/...", "persistence/spool", "sipstack"},
 		third:  []string{"github.com/prometheus/client_golang"},

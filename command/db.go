@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,6 +83,8 @@ type dbAuditCmd struct {
 	JSON       bool     `name:"json" help:"Print one JSON object per campaign, one per line."`
 	Seals      []string `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
 	Key        []string `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
+	filesFlags `embed:""`
+	Anchors    string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of
@@ -110,11 +113,32 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	of := process.AuditOf{Campaign: engine.CampaignID(d.Campaign), Seals: d.Seals, Out: os.Stdout, JSON: d.JSON}
+	id := engine.CampaignID(d.Campaign)
+	of := process.AuditOf{Campaign: id, Seals: d.Seals, Out: os.Stdout, JSON: d.JSON}
 	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		of.Progress = os.Stderr
 	}
-	return process.Audit(ctx, s, of, trusted...)
+	err = process.Audit(ctx, s, of, trusted...)
+	if known := (*engine.Error)(nil); errors.As(err, &known) || ctx.Err() != nil {
+		return err
+	}
+	files, err2 := d.chosen(&d.storeFlags, log)
+	if err2 != nil {
+		return errors.Join(err, err2)
+	}
+	if files != nil {
+		defer files.Close()
+	}
+	err = errors.Join(err, process.AuditRecordings(ctx, s, id, files, d.Node, os.Stdout, d.JSON))
+	if d.Anchors == "" {
+		return err
+	}
+	receipts, err2 := os.Open(d.Anchors)
+	if err2 != nil {
+		return errors.Join(err, err2)
+	}
+	defer func() { _ = receipts.Close() }()
+	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, os.Stdout, d.JSON))
 }
 
 type dbAcceptRestoreCmd struct {

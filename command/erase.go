@@ -3,14 +3,12 @@ package command
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
 	"dialler/engine/number"
-	"dialler/media/recording"
 	"dialler/process"
 )
 
@@ -35,15 +33,10 @@ func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	dir := d.RecordingsDir
-	if dir == "" {
-		data, err := process.DataDir(d.DataDir, d.Instance)
-		if err != nil {
-			return err
-		}
-		dir = filepath.Join(data, "recordings")
+	files, err := d.recordings(d.RecordingsDir, log)
+	if err != nil {
+		return err
 	}
-	files := recording.New(recording.Config{Dir: dir, Log: log})
 	defer files.Close()
 	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod}
 	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})

@@ -25,6 +25,7 @@ type exportEvidenceCmd struct {
 	Campaign   string `required:"" help:"The campaign's identifier."`
 	RunNumber  int    `name:"run" help:"Which run; the current one when 0." default:"0" placeholder:"N"`
 	Out        string `short:"o" required:"" help:"The file to write, readable by its owner only." placeholder:"FILE"`
+	filesFlags `embed:""`
 }
 
 // Run exports.
@@ -47,8 +48,17 @@ func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
+	files, err := x.chosen(&x.storeFlags, log)
+	if err != nil {
+		return err
+	}
+	var recordings *process.RecordingsAuditor
+	if files != nil {
+		defer files.Close()
+		recordings = &process.RecordingsAuditor{Rows: s.Recordings, Files: files, Node: x.Node}
+	}
 	m, err := process.ExportEvidence(ctx, s, key, engine.CampaignID(x.Campaign), x.RunNumber, "dialler export evidence",
-		x.Out)
+		x.Out, recordings)
 	if err != nil {
 		return err
 	}

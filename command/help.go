@@ -44,6 +44,19 @@ var help = kong.Vars{
 	"help_bench_triggers_repeats": "Instead of a measurement: send this many repeats of triggers with the same " +
 		"Idempotency-Keys from 64 connections, kill the engine meanwhile, and count what came of each key.",
 
+	"help_audit_cdr": "Match a carrier's call detail records (CSV) with our calls, both ways: those of one side only, " +
+		"and those whose start, duration or numbers differ. Exit status 1 when anything does, 2 for a file " +
+		"that cannot be read.",
+	"help_audit_cdr_columns": "Which column of the file is which field: call_id, to, from, start, answer, duration. " +
+		"Without it the columns have these names (no answer).",
+	"help_audit_cdr_time_layout": "How times are written, as 01/02/2006 15:04:05 of 3:04:05 pm on January 2nd; " +
+		"ISO 8601, 02.01.2006 15:04:05 and Unix times are known.",
+	"help_audit_cdr_country": "Country of numbers without a country code.",
+	"help_audit_cdr_from":    "Begin of the window; that of the file when empty.",
+	"help_audit_cdr_within": "Without Call-IDs: how far apart the times of one call to a number may be; " +
+		"and how far outside the window the other side's calls may be.",
+	"help_audit_cdr_json": "Print one JSON object per finding and a summary, one per line.",
+
 	"help_db_migrate": "Upgrade the database to this version's schema; serve does so by itself.",
 	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
 	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
@@ -51,6 +64,13 @@ var help = kong.Vars{
 	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a " +
 		"copy; that of the data folder when empty.",
 	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
+
+	"help_db_audit_anchors": "Also compare receipts of witnesses, one JSON object a line, with the seals: the file of " +
+		"a file:// witness, or receipts that were kept elsewhere.",
+	"help_files_recordings": "Also read the files of recordings, gigabytes perhaps, and compare them with " +
+		"the hashes that they had at their end.",
+	"help_files_node": "This node's name, in a cluster without a common folder: recordings of calls that other " +
+		"nodes carried need not be here.",
 
 	"help_db_erase_number": "The person's number, with its country code: +4915112345678.",
 	"help_db_erase_suppress": "Whether the person must not be called again; when left out: " +

@@ -33,6 +33,7 @@ func Main(args []string) int {
 
 // exitStatus is how a program ends whose reason a script must tell from others.
 var exitStatus = map[string]int{
+	"cdr_unreadable":  2, // a carrier's file is not as its format says
 	"signer_unknown":  2, // a file is whole, but nobody says by whom
 	"database_in_use": 3, // another dialler serves the database
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"dialler/media/recording"
 	"dialler/persistence"
 	"dialler/process"
 	"dialler/process/keys"
@@ -63,6 +64,21 @@ func (f *storeFlags) sign(ctx context.Context, s *persistence.Store, log zerolog
 	}, nil
 }
 
+// filesFlags say which files of recordings are read.
+type filesFlags struct {
+	Recordings    bool   `help:"${help_files_recordings}"`
+	RecordingsDir string `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
+	Node          string `help:"${help_files_node}" placeholder:"NAME"`
+}
+
+// chosen opens the folder of the recordings when they are to be read, else nil.
+func (f *filesFlags) chosen(s *storeFlags, log zerolog.Logger) (*recording.Recorder, error) {
+	if !f.Recordings {
+		return nil, nil
+	}
+	return s.recordings(f.RecordingsDir, log)
+}
+
 // there refuses when there is no database to work on. It is called before anything that creates a
 // file.
 func (f *storeFlags) there() error {
@@ -92,6 +108,18 @@ func (f *storeFlags) openToRead(ctx context.Context, log zerolog.Logger) (*persi
 		return nil, nil, err
 	}
 	return f.openOrMake(ctx, log)
+}
+
+// recordings opens a folder of recordings, recordings in the data folder when dir is "".
+func (f *storeFlags) recordings(dir string, log zerolog.Logger) (*recording.Recorder, error) {
+	if dir == "" {
+		data, err := process.DataDir(f.DataDir, f.Instance)
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(data, "recordings")
+	}
+	return recording.New(recording.Config{Dir: dir, Log: log}), nil
 }
 
 // openOrMake connects. A private PostgreSQL that is not running is started for the command, and

@@ -58,6 +58,7 @@ var Catalogue = []CodeText{
 	{"campaign_not_found", "No campaign has this identifier", "List the campaigns to see theirs."},
 	{"campaign_not_running", "The campaign is neither running nor paused", "Start it first."},
 	{"campaign_was_run", "Only a draft that never ran can be deleted", "Leave it as it is: its record is kept."},
+	{"cdr_unreadable", "The carrier's records cannot be read", "Name its columns with --columns, and its time zone."},
 	{
 		"chart_too_long", "The run has too many calls to count in time",
 		"Narrow the time with from and to, or try later.",

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +16,8 @@ import (
 
 	"dialler/bench/carrier"
 	"dialler/engine"
+	"dialler/persistence/recordings"
+	"dialler/process/keys"
 )
 
 func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
@@ -86,6 +91,8 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		t.Errorf("/metrics says %v bytes, they are %d", got, size)
 	}
 
+	recordingsAreAudited(t, w, id)
+
 	// A recording whose call ended in a crash is found again.
 	w.tampered = true
 	w.exec(`DELETE FROM recordings`)
@@ -144,6 +151,103 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 		err,
 	) != "recording_not_found" {
 		t.Error(err)
+	}
+}
+
+// recordingsAreAudited audits the two recordings of a campaign, then with one changed, then without it.
+func recordingsAreAudited(t *testing.T, w *world, id engine.CampaignID) {
+	t.Helper()
+	ctx := context.Background()
+	var kept []recordings.HashedRecording
+	eventually(t, "both have a hash", func() bool {
+		var err error
+		kept, err = w.p.store.Recordings.HashedRecordings(ctx, id, 1, recordings.KeptRecording{}, 10)
+		return err == nil && len(kept) == 2
+	})
+	audit := func(node string) (string, error) {
+		var out bytes.Buffer
+		err := AuditRecordings(ctx, w.p.store, "", w.p.recorder, node, &out, false)
+		return out.String(), err
+	}
+	if out, err := audit(""); err != nil || out != "2 recordings read; 0 are on other nodes\n" {
+		t.Errorf("%q %v", out, err)
+	}
+	out, err := program(t, w.url, "db", "audit", "--signing-key="+w.flags.SigningKey, "--recordings",
+		"--recordings-dir="+w.flags.RecordingsDir).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "2 recordings read") {
+		t.Errorf("%s %v", out, err)
+	}
+	file := filepath.Join(w.flags.RecordingsDir, kept[0].ID+".wav")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings := func() []string {
+		t.Helper()
+		key, err := keys.Signing(w.flags.SigningKey, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ExportEvidence(ctx, w.p.store, key, id, 1, "test", filepath.Join(t.TempDir(), "evidence"),
+			&RecordingsAuditor{Rows: w.p.store.Recordings, Files: w.p.recorder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Findings
+	}
+	if got := findings(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	for what, change := range map[string]func() error{
+		"its file is not what was recorded": func() error {
+			other := bytes.Clone(whole)
+			other[len(other)-1] ^= 1
+			return os.WriteFile(file, other, 0o600)
+		},
+		"its file is missing, and nobody deleted it": func() error { return os.Remove(file) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		out, err := audit("")
+		if err == nil || !strings.Contains(out, "recording of attempt "+string(kept[0].Attempt)+": "+what) {
+			t.Errorf("%s: %q %v", what, out, err)
+		}
+		if got := findings(); len(got) != 1 || !strings.HasSuffix(got[0], what) {
+			t.Errorf("%s: %q", what, got)
+		}
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// Whoever changes the row finds the hash in the history, the first one that it tells.
+	w.tampered = true
+	sum := kept[0].SHA256
+	for _, c := range []struct{ change, what string }{
+		{`sha256 = '\x09'`, "its hash is not the one that the history tells"},
+		{`sha256 = NULL`, "it has no hash"},
+		{`sha256 = NULL`, "its hash was removed"},
+		{`attempt_id = gen_random_uuid()`, "its row was removed"},
+	} {
+		at := "attempt_id = '" + string(kept[0].Attempt) + "'"
+		w.exec("UPDATE attempts SET ended_at = ended_at - interval '2 hours' WHERE id" + strings.TrimPrefix(at, "attempt_id"))
+		w.exec("UPDATE recordings SET " + c.change + " WHERE " + at)
+		if out, err := audit(""); err == nil || !strings.Contains(out, c.what) {
+			t.Errorf("%s: %q %v", c.change, out, err)
+		}
+		if strings.HasPrefix(c.change, "attempt_id") {
+			w.exec("UPDATE recordings SET " + at + " WHERE place = '" + kept[0].ID + "'")
+		}
+		w.exec(fmt.Sprintf("UPDATE recordings SET sha256 = '\\x%x' WHERE %s", sum, at))
+	}
+	w.exec("UPDATE recordings SET sha256 = NULL WHERE place = '" + kept[0].ID + "'")
+	if absent, err := w.p.store.Recordings.RecordingsHashed(ctx, map[engine.AttemptID]recordings.Hash{
+		kept[0].Attempt: {1}}); err != nil || len(absent) != 0 {
+		t.Fatal(absent, err)
+	}
+	if out, err := audit(""); err == nil || !strings.Contains(out, "its hash is not the one that the history tells") {
+		t.Errorf("hashed anew: %q %v", out, err)
 	}
 }
 

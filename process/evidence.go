@@ -20,15 +20,16 @@ import (
 	"dialler/persistence"
 )
 
-// ExportEvidence writes the file completely or not at all.
+// ExportEvidence writes the file completely or not at all. With files, unless nil, the recordings of
+// the run are read and compared with their hashes; what is wrong with them is a finding.
 func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, id engine.CampaignID, run int, by,
-	path string) (m evidence.Manifest, err error) {
+	path string, files *RecordingsAuditor) (m evidence.Manifest, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".evidence") // 0600
 	if err != nil {
 		return m, fmt.Errorf("the file cannot be written: %w", err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	m, err = writeEvidence(ctx, s, key, id, run, by, f)
+	m, err = writeEvidence(ctx, s, key, id, run, by, f, files)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return m, err
 	}
@@ -36,7 +37,7 @@ func ExportEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, 
 }
 
 func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, id engine.CampaignID, run int, by string,
-	out io.Writer) (evidence.Manifest, error) {
+	out io.Writer, files *RecordingsAuditor) (evidence.Manifest, error) {
 	if run == 0 {
 		c, err := s.Campaign(ctx, id)
 		if err != nil {
@@ -48,6 +49,15 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, i
 		Program: programVersion()}, key)
 	if err := s.Records.Evidence(ctx, id, run, w, append(s.Spine.Keys(), key.Public())...); err != nil {
 		return evidence.Manifest{}, err
+	}
+	if files != nil {
+		audited, err := files.Audit(ctx, id, run)
+		if err != nil {
+			return evidence.Manifest{}, err
+		}
+		for _, f := range audited.Findings {
+			w.Finding(fmt.Sprintf("recording of attempt %s: %s", f.Attempt, f.What))
+		}
 	}
 	m, err := w.End()
 	if err != nil || s.Spine.Signer() == nil {
@@ -93,7 +103,7 @@ func (f *Front) OpenEvidence(
 		err = os.Remove(file.Name())
 	}
 	if err == nil {
-		_, err = writeEvidence(ctx, f.Store, key, id, run, who.Name, file)
+		_, err = writeEvidence(ctx, f.Store, key, id, run, who.Name, file, nil)
 	}
 	if err != nil {
 		if file != nil {

@@ -70,6 +70,12 @@ type Flags struct {
 
 	EligibilityAllowPrivate bool `name:"eligibility-allow-private" help:"${help_eligibility_allow_private}"`
 
+	Anchor             []string `name:"anchor" help:"${help_anchor}" placeholder:"URL"`
+	AnchorSecret       string   `name:"anchor-secret" help:"${help_anchor_secret}" placeholder:"SECRET"`
+	AnchorSMTP         string   `name:"anchor-smtp" help:"${help_anchor_smtp}" placeholder:"URL"`
+	AnchorSMTPPassword string   `name:"anchor-smtp-password" help:"${help_anchor_smtp_password}" placeholder:"PASSWORD"`
+	AnchorAllowPrivate bool     `name:"anchor-allow-private" help:"${help_anchor_allow_private}"`
+
 	Message string `name:"message" help:"${help_message}" type:"existingfile" placeholder:"FILE"`
 }
 

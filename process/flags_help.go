@@ -71,6 +71,14 @@ var FlagHelp = map[string]string{
 		"open, it is called; closed, it is asked about again a minute later.",
 	"help_eligibility_allow_private": "Let that URL, and those of campaigns, be on a private " +
 		"network or on this machine, and use http.",
+	"help_anchor": "A witness that is shown the hash of the newest seal of the history, hourly and at each run's end: " +
+		"https://…, file:///…, mailto:…, s3+https://…, tsa+https://…; may be given several times.",
+	"help_anchor_secret": "Secret that signs what webhooks among the witnesses are shown: whsec_ and base64 of 24 " +
+		"to 64 bytes.",
+	"help_anchor_smtp": "The server through which mailboxes are reached, with STARTTLS: smtp://user@host:port.",
+	"help_anchor_smtp_password": "Password of that user; better in DIALLER_ANCHOR_SMTP_PASSWORD or the file of " +
+		"--config than here.",
+	"help_anchor_allow_private": "Let witnesses be on a private network or on this machine, without TLS.",
 	"help_message": "WAV file (8 kHz mono 16 bit) that the caller of an " +
 		"abandoned call hears; a built-in one when empty.",
 }

@@ -204,5 +204,8 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	if f.p.several != nil {
 		checks = append(checks, f.p.several.check())
 	}
+	if f.p.anchorer != nil {
+		checks = append(checks, f.p.anchorCheck())
+	}
 	return checks
 }

@@ -232,6 +232,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 
 	p.openOutbox()
+	if err := p.openAnchors(); err != nil {
+		return err
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(
 		// Live memory, without garbage since the last collection.
@@ -318,6 +321,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 		now: p.clock.Now, log: log, several: p.several != nil,
 	}).run)
 	p.background(func(ctx context.Context) { keepTime(ctx, p.store.Records, p.settings, p.signingKey, log) })
+	if p.anchorer != nil {
+		p.background(p.anchorer.Run)
+	}
 	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)
@@ -599,6 +605,9 @@ func (p *Process) sources() metrics.Sources {
 		Histograms: p.histograms,
 		Checks:     func(ctx context.Context) []http.Check { return p.front.Checks(ctx) },
 		Others:     append(p.eligibility.Collectors(), p.hooks.Collectors()...),
+	}
+	if p.anchorer != nil {
+		s.Others = append(s.Others, p.anchorer)
 	}
 	unowned := &p.inventory.Unowned
 	if p.gateway != nil {

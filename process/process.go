@@ -28,6 +28,7 @@ import (
 	"dialler/persistence/spool"
 	"dialler/process/metrics"
 	"dialler/process/outgoing"
+	"dialler/process/witness"
 	"dialler/sipstack"
 )
 
@@ -58,6 +59,7 @@ type Process struct {
 	gateway  *gateway.Gateway
 	capacity *capacity // nil: as above
 	hooks    *outgoing.DeliveryMetrics
+	anchorer *witness.Anchorer // nil without witnesses
 	// eligibility asks before a dial, if the installation or the campaign wants it.
 	eligibility *outgoing.Eligibility
 	sharedCaps  *sharedcaps.Caps
@@ -105,6 +107,7 @@ type tuning struct {
 	schema     fs.FS // its migrations; nil means this program's
 	// recordRun records the inputs of the campaigns' runs.
 	recordRun func(engine.CampaignID, run.Config) campaignactor.RunRecorder
+	seals     witness.Port // in place of those of the history
 	// tree changes the settings of the tree, to inject actor faults.
 	tree func(*actors.Config)
 }

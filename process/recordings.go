@@ -19,6 +19,10 @@ const (
 	// time.
 	retentionEvery = 24 * time.Hour
 	retentionBatch = 500
+	// hashEvery is the interval of hashing the files that became whole; hashesCap bounds those whose
+	// rows are awaited, and how many one event of the history names.
+	hashEvery = 5 * time.Second
+	hashesCap = 500
 	// damagedEvery is the interval of recording which recordings turned out incomplete.
 	damagedEvery = 30 * time.Second
 	// adoptDays is how many days back to look for files unknown to the database, those of calls
@@ -39,6 +43,12 @@ type recordingRows interface {
 	AddRecording(ctx context.Context, id engine.AttemptID, rec engine.Recording) (bool, error)
 	UnknownRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
 	DroppedRecordings(ctx context.Context, attempts []engine.AttemptID) ([]engine.AttemptID, error)
+	UnhashedRecordings(
+		ctx context.Context,
+		after recordings.KeptRecording,
+		limit int,
+	) ([]recordings.KeptRecording, error)
+	RecordingsHashed(ctx context.Context, sums map[engine.AttemptID]recordings.Hash) ([]engine.AttemptID, error)
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 }
 
@@ -62,6 +72,10 @@ type recordingKeeper struct {
 	// several says that other nodes may have files, each on its own disk.
 	several bool
 	damaged []engine.AttemptID
+	// hashed are files whose hash is not stored yet: the rows of their recordings are not there, or
+	// the database is away. late says that there were more, or that a pass over all is due.
+	hashed map[engine.AttemptID]recordings.Hash
+	late   bool
 }
 
 // sweep deletes the recordings past their retention.
@@ -197,10 +211,84 @@ func (k *recordingKeeper) noteDamaged(ctx context.Context) {
 	k.damaged = nil
 }
 
+// hash hashes the files that became whole, and stores their hashes once their rows are there.
+func (k *recordingKeeper) hash(ctx context.Context) error {
+	ids, missed := k.files.Completed()
+	k.late = k.late || missed
+	for i, id := range ids {
+		if len(k.hashed) >= hashesCap {
+			if err := k.storeHashes(ctx); err != nil || len(k.hashed) >= hashesCap {
+				k.late = true // the rest is found by its rows
+				return err
+			}
+		}
+		k.hashFile(ids[i], recording.Attempt(id))
+	}
+	if err := k.storeHashes(ctx); err != nil || !k.late {
+		return err
+	}
+	k.late = false
+	return k.hashAll(ctx)
+}
+
+// hashFile hashes a file that is here.
+func (k *recordingKeeper) hashFile(id string, of engine.AttemptID) {
+	sum, err := k.files.Hash(id)
+	if err != nil {
+		if !errors.Is(err, errNoRecording) { // deleted, or on another node
+			k.log.Error().Err(err).Str("attempt_id", string(of)).
+				Msg("a recording cannot be read for its hash; it is tried again tomorrow")
+		}
+		return
+	}
+	if k.hashed == nil {
+		k.hashed = map[engine.AttemptID]recordings.Hash{}
+	}
+	k.hashed[of] = sum
+}
+
+func (k *recordingKeeper) storeHashes(ctx context.Context) error {
+	if len(k.hashed) == 0 {
+		return nil
+	}
+	absent, err := k.rows.RecordingsHashed(ctx, k.hashed)
+	if err != nil {
+		return err
+	}
+	left := make(map[engine.AttemptID]recordings.Hash, len(absent))
+	for _, a := range absent {
+		left[a] = k.hashed[a]
+	}
+	k.hashed = left
+	return nil
+}
+
+// hashAll hashes every file here whose row has no hash: those of a crash, of a database that was
+// away for long, and those from before there were hashes.
+func (k *recordingKeeper) hashAll(ctx context.Context) error {
+	var last recordings.KeptRecording
+	for {
+		list, err := k.rows.UnhashedRecordings(ctx, last, retentionBatch)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		last = list[len(list)-1]
+		for _, r := range list {
+			if k.files.Has(r.ID) {
+				k.hashFile(r.ID, r.Attempt)
+			}
+		}
+		if err := k.storeHashes(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 func (k *recordingKeeper) daily(ctx context.Context) {
 	if err := k.reconcile(ctx); err != nil && ctx.Err() == nil {
 		k.log.Error().Err(err).Msg("the recordings folder could not be scanned; it is tried again tomorrow")
 	}
+	k.late = true
 	switch n, err := k.sweep(ctx); {
 	case err != nil && ctx.Err() == nil:
 		k.log.Error().Err(err).Msg("not all expired recordings were deleted; it is tried again tomorrow")
@@ -210,8 +298,9 @@ func (k *recordingKeeper) daily(ctx context.Context) {
 }
 
 func (k *recordingKeeper) run(ctx context.Context) {
-	day, damaged := time.NewTicker(retentionEvery), time.NewTicker(damagedEvery)
+	day, damaged, hash := time.NewTicker(retentionEvery), time.NewTicker(damagedEvery), time.NewTicker(hashEvery)
 	defer day.Stop()
+	defer hash.Stop()
 	defer damaged.Stop()
 	if err := k.recover(ctx); err != nil && ctx.Err() == nil {
 		k.log.Error().Err(err).Msg("not all partial recordings were recovered; it is tried again at the next start")
@@ -221,6 +310,8 @@ func (k *recordingKeeper) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-hash.C:
+			_ = k.hash(ctx) // a database outage is logged elsewhere; it is tried again
 		case <-damaged.C:
 			k.noteDamaged(ctx)
 		case <-day.C:

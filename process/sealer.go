@@ -35,6 +35,8 @@ const (
 type sealing struct {
 	store  *persistence.Store
 	sealer *spine.Sealer
+	life   string // of this process, in its seals
+	sealed func() // a run's end has been sealed
 	step   func(context.Context) error // with the file
 	key    func() (seal.Key, error)    // as it is in its file now
 	every  time.Duration
@@ -60,7 +62,11 @@ func (p *Process) openSpine(ctx context.Context, dir string) error {
 		return err
 	}
 	life := rand.Text()
-	s := &sealing{store: p.store, sealer: p.store.Spine.NewSealer(life), step: step, key: p.signingKey, every: sealEvery,
+	s := &sealing{store: p.store, life: life, sealed: func() {
+		if p.anchorer != nil {
+			p.anchorer.Sealed()
+		}
+	}, sealer: p.store.Spine.NewSealer(life), step: step, key: p.signingKey, every: sealEvery,
 		give: keyPatience, log: p.log, ends: make(chan struct{}, 1), appended: make(chan struct{}, 1),
 		lost: make(chan error, 1)}
 	if p.tuning.sealEvery > 0 {
@@ -125,6 +131,7 @@ func (s *sealing) run(ctx context.Context) {
 		case <-s.appended:
 		case <-s.ends:
 			s.seal(ctx)
+			s.sealed()
 		case <-tick.C:
 			s.seal(ctx)
 		}

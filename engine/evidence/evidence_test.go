@@ -78,7 +78,9 @@ func file(t testing.TB) []byte {
 		a := attempt.Attempt{ID: engine.AttemptID(id), Contact: "c", Pass: 1, Number: 1, To: "+4915112345678",
 			From: "+4930111222", Trunk: "t1", ReservedAt: &reserved}
 		line(int64(2+2*i), journal.AttemptReserved, id, `{}`)
+		var recorded []byte
 		if x.outcome != "" {
+			recorded = bytes.Repeat([]byte{byte(i)}, sha256.Size)
 			answered, ended := at(x.answered), at(x.ended)
 			a.Consumed, a.AnsweredAt, a.EndedAt, a.InviteAt, a.Outcome, a.Cause =
 				true, &answered, &ended, &reserved, x.outcome, x.cause
@@ -90,7 +92,7 @@ func file(t testing.TB) []byte {
 			line(int64(3+2*i), journal.AttemptEnded, id, `{"outcome":"`+string(x.outcome)+`","cause":"`+string(x.cause)+
 				`","consumed":true}`)
 		}
-		must(w.Attempt(&a))
+		must(w.Attempt(&a, recorded))
 	}
 	must(w.Exclusion(journal.Exclusion{Number: "+4915187654321", Reason: "asked", CreatedAt: at("2026-03-01T08:30:00Z")}))
 	must(w.Exclusion(journal.Exclusion{Match: map[string]string{"plan": "gold"}, CreatedAt: at("2026-03-01T08:31:00Z")}))
@@ -141,6 +143,43 @@ func TestARunsRecordIsSoundAsItWasWritten(t *testing.T) {
 	golden.Check(t, "testdata/manifest.json", string(got))
 }
 
+func TestARecordOfTheFormatBeforeIsStillRead(t *testing.T) {
+	b := rebuilt(t, file(t), evidence.AttemptsFile, func(text string) string {
+		var out strings.Builder
+		for line := range strings.Lines(text) {
+			out.WriteString(line[:strings.LastIndexByte(line, ',')] + "\n")
+		}
+		return out.String()
+	})
+	attempts := contents(b)[evidence.AttemptsFile]
+	b = rebuilt(t, b, evidence.ManifestFile, func(text string) string {
+		var m evidence.Manifest
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatal(err)
+		}
+		m.Format = "dialler.evidence.1"
+		for i, p := range m.Parts {
+			if sum := sha256.Sum256([]byte(attempts)); p.File == evidence.AttemptsFile {
+				m.Parts[i].Bytes, m.Parts[i].SHA256 = int64(len(attempts)), hex.EncodeToString(sum[:])
+			}
+		}
+		out, err := json.MarshalIndent(&m, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	})
+	manifest := contents(b)[evidence.ManifestFile]
+	signature, err := key.Sign([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = rebuilt(t, b, evidence.SignatureFile, func(string) string { return string(signature) })
+	if v, err := verify(b, nil); err != nil || len(v.Wrong) > 0 {
+		t.Errorf("%q %v", v.Wrong, err)
+	}
+}
+
 func TestNoTextOfOthersIsAFormulaInARecord(t *testing.T) {
 	var out bytes.Buffer
 	w := evidence.NewWriter(&out, evidence.Manifest{Run: 1}, key)
@@ -153,7 +192,7 @@ func TestNoTextOfOthersIsAFormulaInARecord(t *testing.T) {
 	const formula = "=HYPERLINK(1)"
 	must(w.Begin(&campaign.Campaign{ID: "cmp_1", Settings: campaign.Settings{Window: window.Window{Zone: "UTC"}}}, nil))
 	must(w.Attempt(&attempt.Attempt{ID: "a", Trunk: "-1", Bot: "-2", SIPReason: formula,
-		Result: &attempt.Result{Disposition: formula}}))
+		Result: &attempt.Result{Disposition: formula}}, nil))
 	must(w.Exclusion(journal.Exclusion{Number: "+4915187654321", Reason: formula}))
 	must(w.Exclusion(journal.Exclusion{Match: map[string]string{formula: formula}, Reason: formula}))
 	must(w.Suppression(journal.Suppression{Number: "+4915100000000", Reason: formula}))

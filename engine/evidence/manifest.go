@@ -9,7 +9,10 @@ import (
 )
 
 // Format identifies the format of the file; a manifest begins with it.
-const Format = "dialler.evidence.1"
+const Format = "dialler.evidence.2"
+
+// formatBefore is a format that is still read: without the last of AttemptColumns.
+const formatBefore = "dialler.evidence.1"
 
 // The files of the zip.
 const (

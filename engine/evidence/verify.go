@@ -72,7 +72,7 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 		}
 	}
 	manifest, signature := small[0], small[1]
-	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format {
+	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format && v.Manifest.Format != formatBefore {
 		return v, errNoEvidence
 	}
 	public, err := seal.ParsePublic(small[2])
@@ -236,7 +236,11 @@ func (f *facts) end(h hash.Hash, id, outcome, cause string, consumed bool) {
 func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
 	table := csv.NewReader(&rows{r: r})
 	header, err := table.Read()
-	if err != nil || !slices.Equal(header, AttemptColumns) {
+	want := AttemptColumns
+	if v.Manifest.Format == formatBefore {
+		want = want[:len(want)-1]
+	}
+	if err != nil || !slices.Equal(header, want) {
 		return f, errors.New("its columns are not those of this format")
 	}
 	table.ReuseRecord = true

@@ -26,7 +26,7 @@ var AttemptColumns = []string{"attempt_id", "contact_id", "pass", "attempt_numbe
 	"trunk", "callback", "consumed", "reserved_at", "invite_at", "trying_at", "ringing_at", "answered_at", "verdict_at",
 	"served_at", "bot_connected_at", "bot_first_audio_at", "abandoned_at", "ended_at",
 	"outcome", "cause", "amd_verdict", "sip_code", "sip_reason", "q850", "hung_up_by", "opted_out", "bot_id", "session_id",
-	"disposition", "recorded"}
+	"disposition", "recorded", "recording_sha256"}
 
 var (
 	exclusionColumns   = []string{"phone_number", "match", "reason", "lifted", "created_at"}
@@ -161,8 +161,9 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Attempt writes one attempt of the run; attempts come in the order of their reservation.
-func (w *Writer) Attempt(a *attempt.Attempt) error {
+// Attempt writes one attempt of the run; attempts come in the order of their reservation. recording
+// is the SHA-256 of its recording's file, nil when there is none.
+func (w *Writer) Attempt(a *attempt.Attempt, recording []byte) error {
 	if err := w.open(AttemptsFile); err != nil {
 		return err
 	}
@@ -189,7 +190,8 @@ func (w *Writer) Attempt(a *attempt.Attempt) error {
 		moment(a.BotConnectedAt), moment(a.BotFirstAudioAt), abandoned, moment(a.EndedAt),
 		string(a.Outcome), string(a.Cause), string(a.Verdict), strconv.Itoa(a.SIPCode), engine.SpreadsheetText(a.SIPReason),
 		strconv.Itoa(a.Q850), string(a.HungUpBy), strconv.FormatBool(opted), engine.SpreadsheetText(string(a.Bot)),
-		string(a.Session), engine.SpreadsheetText(disposition), strconv.FormatBool(recorded))
+		string(a.Session), engine.SpreadsheetText(disposition), strconv.FormatBool(recorded),
+		hex.EncodeToString(recording))
 	w.sum.add(w.row, w.columns)
 	return w.csv.Write(w.row)
 }

@@ -40,6 +40,7 @@ const (
 	SuppressionAdded         Type = "suppression.added" // of no campaign; Count numbers, Reason names a single one, masked
 	SuppressionLifted        Type = "suppression.lifted"
 	RecordingDeleted         Type = "recording.deleted" // of no campaign; Reason names the attempt
+	RecordingsHashed         Type = "recordings.hashed" // of no campaign; Recordings has the hashes
 	VoicemailAdded           Type = "voicemail.added"   // of no campaign; Reason names the message
 	VoicemailDeleted         Type = "voicemail.deleted"
 	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
@@ -139,6 +140,8 @@ type Data struct {
 	Changes  []campaign.Change  `json:"changes,omitempty"`   // campaign.edited
 	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
 	Campaign engine.CampaignID  `json:"campaign,omitempty"`  // campaign.cloned: the copy; campaign.created: its original
+	// Recordings are SHA-256, in hex, of the files of attempts' recordings as they became whole.
+	Recordings map[engine.AttemptID]string `json:"recordings,omitempty"`
 }
 
 // Move is the same change of a number of contacts.

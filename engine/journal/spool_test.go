@@ -39,8 +39,8 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	for _, e := range []Type{
 		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted,
 		CampaignFailed, CampaignRestarted, CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted,
-		SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted, ContactsAdded,
-		ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed,
+		SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted, RecordingsHashed,
+		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed,
 		ContactsRetuned, ContactsReset, ContactsRestored, AttemptReserved, AttemptAnswered, AttemptConnected,
 		AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
 	} {

@@ -41,11 +41,7 @@ const (
 
 // New makes a client.
 func New(cfg Config) *nethttp.Client {
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	guarded := &net.Dialer{Timeout: dialTimeout}
-	if !cfg.AllowPrivate {
-		guarded.Control = control
-	}
+	dialer, guarded := &net.Dialer{Timeout: dialTimeout}, Dialer(cfg.AllowPrivate)
 	return &nethttp.Client{
 		Timeout:   cfg.Timeout,
 		Transport: &transport{direct: transportOf(cfg, guarded, false), proxied: transportOf(cfg, dialer, true)},
@@ -61,6 +57,15 @@ func New(cfg Config) *nethttp.Client {
 			return nil
 		},
 	}
+}
+
+// Dialer makes connections of other protocols by the same rule.
+func Dialer(allowPrivate bool) *net.Dialer {
+	d := &net.Dialer{Timeout: dialTimeout}
+	if !allowPrivate {
+		d.Control = control
+	}
+	return d
 }
 
 func transportOf(cfg Config, d *net.Dialer, proxied bool) *nethttp.Transport {

@@ -1,8 +1,10 @@
 package recording
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,6 +40,8 @@ const (
 	closeLimit = 5 * time.Second
 	// damagedCap bounds the list of recordings that became incomplete after their end.
 	damagedCap = 10_000
+	// completedCap bounds the list of files that became whole.
+	completedCap = 10_000
 
 	suffix  = ".wav"
 	partial = suffix + ".part"
@@ -64,6 +68,9 @@ type Recorder struct {
 	mu      sync.Mutex
 	live    map[string]*Recording // by id, until the file is complete
 	damaged []engine.AttemptID
+	// completed are files that became whole; missed says that there were more than it holds.
+	completed []string
+	missed    bool
 
 	stats stats
 }
@@ -184,6 +191,15 @@ func (r *Recorder) Damaged() []engine.AttemptID {
 	return list
 }
 
+// Completed returns, once, the recordings whose files became whole; missed says that there were more.
+func (r *Recorder) Completed() (ids []string, missed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ids, missed = r.completed, r.missed
+	r.completed, r.missed = nil, false
+	return ids, missed
+}
+
 var idPattern = regexp.MustCompile(`^\d{4}/\d{2}/\d{2}/[0-9A-Za-z-]{1,64}$`)
 
 var errNotFound = engine.NotFound("recording_not_found", "")
@@ -216,6 +232,21 @@ func (r *Recorder) Open(id string) (*os.File, error) {
 		return nil, engine.Conflict("recording_in_progress", "")
 	}
 	return nil, errNotFound
+}
+
+// Hash returns the SHA-256 of a complete recording's file; errors are those of Open.
+func (r *Recorder) Hash(id string) (sum [sha256.Size]byte, err error) {
+	f, err := r.Open(id)
+	if err != nil {
+		return sum, err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return sum, fmt.Errorf("recording not read: %w", err)
+	}
+	h.Sum(sum[:0])
+	return sum, nil
 }
 
 // Has says whether a complete recording is here.

@@ -2,12 +2,14 @@ package recording
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +154,31 @@ func TestBothSidesAreReadBackSampleForSample(t *testing.T) {
 	}
 	if tape.End() != nil {
 		t.Fatal("it ended twice")
+	}
+}
+
+func TestAWholeFileIsNamedOnceAndHasAHash(t *testing.T) {
+	r := newRecorder(t, Config{})
+	tape := r.Start(name, answered)
+	var c clock
+	tape.Callee(sound(left, 1))
+	c.tick(tape)
+	if _, err := r.Hash(tape.id); engine.ErrorCode(err) != "recording_in_progress" {
+		t.Fatal(err)
+	}
+	id := tape.End().ID
+	await(t, "a whole file", func() bool { return r.Stats().Live == 0 })
+	b, err := os.ReadFile(filepath.Join(r.cfg.Dir, id+suffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := r.Hash(id); err != nil || sum != sha256.Sum256(b) {
+		t.Errorf("%x %v", sum, err)
+	}
+	for _, want := range [][]string{{id}, nil} {
+		if ids, missed := r.Completed(); !slices.Equal(ids, want) || missed {
+			t.Errorf("%v %v", ids, missed)
+		}
 	}
 }
 

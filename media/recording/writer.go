@@ -176,6 +176,13 @@ func (w *writer) complete(t *Recording, total int64) error {
 	}
 	w.r.stats.files.Add(1)
 	w.r.stats.bytes.Add(offset(written))
+	w.r.mu.Lock()
+	if len(w.r.completed) < completedCap {
+		w.r.completed = append(w.r.completed, t.id)
+	} else {
+		w.r.missed = true
+	}
+	w.r.mu.Unlock()
 	return err
 }
 

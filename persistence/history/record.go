@@ -21,7 +21,8 @@ import (
 type EvidenceWriter interface {
 	// Begin passes the campaign and its rulesOf events, of all runs up to this one.
 	Begin(c *campaign.Campaign, changes []journal.Event) error
-	Attempt(a *attempt.Attempt) error
+	// Attempt also passes the SHA-256 of its recording's file, nil when there is none.
+	Attempt(a *attempt.Attempt, recording []byte) error
 	Exclusion(x journal.Exclusion) error
 	Suppression(x journal.Suppression) error
 	Event(text []byte, chained bool) error
@@ -146,9 +147,17 @@ func each[T any](rows pgx.Rows, err error, scan func(pgx.CollectableRow) (T, err
 }
 
 func (e *evidenceReader) attempts() error {
-	rows, err := e.tx.Query(e.ctx, table.SelectAttempt+"WHERE a.campaign_id = $1 AND a.run = $2 "+
+	type recorded struct {
+		attempt.Attempt
+		sum []byte
+	}
+	rows, err := e.tx.Query(e.ctx, "SELECT "+table.AttemptNames+", (SELECT r.sha256 FROM recordings r "+
+		"WHERE r.attempt_id = a.id) FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2 "+
 		"ORDER BY a.reserved_at, a.id", e.id, e.run)
-	return each(rows, err, table.ScanAttempt, e.w.Attempt)
+	return each(rows, err, func(row pgx.CollectableRow) (x recorded, err error) {
+		err = row.Scan(append(table.AttemptTargets(&x.Attempt), &x.sum)...)
+		return x, err
+	}, func(x *recorded) error { return e.w.Attempt(&x.Attempt, x.sum) })
 }
 
 func (e *evidenceReader) exclusions() error {

@@ -35,16 +35,12 @@ type KeptRecording struct {
 // last one returned before.
 func (s *Recordings) ExpiredRecordings(ctx context.Context, now time.Time, after KeptRecording,
 	limit int) ([]KeptRecording, error) {
-	last := string(after.Attempt)
-	if last == "" {
-		last = "00000000000000000000000000000000"
-	}
 	rows, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM recordings r
 		LEFT JOIN campaigns c ON c.id = r.campaign_id
 		WHERE r.deleted_at IS NULL AND (r.started_at, r.attempt_id) > ($2, $3::uuid) AND r.started_at <= $1
 		AND (c.id IS NULL OR r.started_at <= $1 - make_interval(days =>
 		coalesce(nullif((c.settings->>'recording_retention_days')::integer, 0), 30)))
-		ORDER BY r.started_at, r.attempt_id LIMIT $4`, now, after.StartedAt, last, limit)
+		ORDER BY r.started_at, r.attempt_id LIMIT $4`, now, after.StartedAt, orFirst(after.Attempt), limit)
 	list, err := pgx.CollectRows(rows, ScanKept)
 	return list, s.db.Wrap("expired recordings not read", err)
 }

@@ -320,6 +320,19 @@ func (s *Spine) At(ctx context.Context, n int64) (e spine.Entry, ok bool, err er
 	return list[0], true, nil
 }
 
+// LastSeal is the newest seal; false while there is none.
+func (s *Spine) LastSeal(ctx context.Context) (e spine.Entry, ok bool, err error) {
+	err = s.db.InTx(ctx, "the spine not read", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, selectEntry+"WHERE kind = $1 ORDER BY n DESC LIMIT 1", spine.KindSeal)
+		list, err := pgx.CollectRows(rows, scanEntry)
+		if ok = len(list) > 0; ok {
+			e = list[0]
+		}
+		return err
+	})
+	return e, ok, err
+}
+
 // Last is the number of the last entry; 0 if there is none.
 func (s *Spine) Last(ctx context.Context) (n int64, err error) {
 	err = s.db.InTx(ctx, "the spine not read", func(tx pgx.Tx) error {

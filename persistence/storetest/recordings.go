@@ -114,6 +114,61 @@ func recordingsFound(t *testing.T, w *world) {
 	}
 }
 
+func recordingsHashed(t *testing.T, w *world) {
+	list := w.pg.Recordings
+	a, b := w.recorded(time.Hour), w.recorded(time.Hour)
+	unhashed := func() (n int) {
+		t.Helper()
+		var last recordings.KeptRecording
+		for { // one at a time
+			page, err := list.UnhashedRecordings(w.ctx, last, 1)
+			must(t, err)
+			if len(page) == 0 {
+				return n
+			}
+			if last = page[0]; last.Attempt == a.ID || last.Attempt == b.ID {
+				n++
+			}
+		}
+	}
+	said := func(id engine.CampaignID, ended time.Time) map[engine.AttemptID]string {
+		t.Helper()
+		out := map[engine.AttemptID]string{}
+		must(t, list.HashFindings(w.ctx, id, 0, ended, func(f recordings.HashFinding) { out[f.Attempt] = f.What }))
+		return out
+	}
+	later := w.now.Add(time.Minute)
+	if n := unhashed(); n != 2 {
+		t.Fatalf("%d of two have no hash", n)
+	}
+	if len(said(w.c.ID, later)) != 2 || len(said(w.c.ID, w.now.Add(-time.Minute))) != 0 {
+		t.Fatal("a call that ended has no hash, and one that has just ended may have none yet")
+	}
+	stranger := engine.AttemptID(id())
+	first, second := recordings.Hash{1}, recordings.Hash{2}
+	absent, err := list.RecordingsHashed(w.ctx, map[engine.AttemptID]recordings.Hash{a.ID: first, stranger: second})
+	if must(t, err); !slices.Equal(absent, []engine.AttemptID{stranger}) {
+		t.Fatalf("%v have no row", absent)
+	}
+	_, err = list.RecordingsHashed(w.ctx, map[engine.AttemptID]recordings.Hash{a.ID: second, b.ID: second})
+	must(t, err)
+	kept, err := list.HashedRecordings(w.ctx, w.c.ID, w.c.Run, recordings.KeptRecording{}, 10)
+	must(t, err)
+	got := map[engine.AttemptID]recordings.Hash{}
+	for _, h := range kept {
+		got[h.Attempt] = h.SHA256
+	}
+	if len(got) != 2 || got[a.ID] != first || got[b.ID] != second || unhashed() != 0 || len(said("", later)) != 0 {
+		t.Fatalf("%v, and %v", got, said("", later))
+	}
+
+	// A person is forgotten: the row says so, the hash stays.
+	must(t, list.NoteRecordingDeleted(w.ctx, b.ID, admin))
+	if len(said("", later)) != 0 {
+		t.Fatalf("%v", said("", later))
+	}
+}
+
 func recordingsExpire(t *testing.T, w *world) {
 	const day = 24 * time.Hour
 	mine := map[engine.AttemptID]bool{}

@@ -140,6 +140,7 @@ var ownCases = []testCase{
 	{"in a cluster a campaign is taken over only by its owner", ownedCampaign},
 	{"in a cluster a dialout is written about only by its owner", ownedDialouts},
 	{"recordings are found by their attempt, and what is noted of them stays", recordingsFound},
+	{"a recording has the hash that the history tells", recordingsHashed},
 	{"recordings expire as their campaign wants", recordingsExpire},
 }
 

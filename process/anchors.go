@@ -1,0 +1,132 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+
+	"dialler/engine/anchor"
+	"dialler/engine/spine"
+	"dialler/engine/webhook"
+	"dialler/http"
+	"dialler/persistence"
+	"dialler/process/witness"
+)
+
+// seals is where witnesses meet the seals of the history. Of several nodes the one that sealed last
+// shows its seal.
+func (p *Process) seals() witness.Port {
+	if p.tuning.seals.Latest != nil {
+		return p.tuning.seals
+	}
+	return witness.Port{
+		Latest: func(ctx context.Context) (anchor.Seal, bool, error) {
+			e, ok, err := p.store.Spine.LastSeal(ctx)
+			if err != nil || !ok {
+				return anchor.Seal{}, false, err
+			}
+			var made spine.Seal
+			err = json.Unmarshal(e.Data, &made)
+			return anchor.Seal{N: e.N, Hash: anchor.Hash(e.Hash()), At: e.At}, made.Process == p.sealing.life, err
+		},
+		Keep: func(ctx context.Context, r anchor.Receipt) error {
+			_, err := p.store.Spine.Append(ctx, p.store.Spine.Signer(), spine.KindAnchor, r)
+			return err
+		},
+	}
+}
+
+// sealHash looks a seal up.
+func sealHash(ctx context.Context, s *persistence.Store) func(n int64) (anchor.Hash, bool, error) {
+	return func(n int64) (anchor.Hash, bool, error) {
+		e, ok, err := s.Spine.At(ctx, n)
+		return anchor.Hash(e.Hash()), ok, err
+	}
+}
+
+// openAnchors opens the witnesses of --anchor.
+func (p *Process) openAnchors() error {
+	f := &p.flags
+	if len(f.Anchor) == 0 {
+		return nil
+	}
+	key, err := p.signingKey()
+	if err != nil {
+		return err
+	}
+	c := witness.Config{Installation: key.Public().Fingerprint(), SMTP: f.AnchorSMTP, Password: f.AnchorSMTPPassword,
+		Store: witness.Keys{ID: os.Getenv("AWS_ACCESS_KEY_ID"), Secret: os.Getenv("AWS_SECRET_ACCESS_KEY"),
+			Session: os.Getenv("AWS_SESSION_TOKEN")},
+		AllowPrivate: f.AnchorAllowPrivate, Now: p.clock.Now}
+	if f.AnchorSecret != "" {
+		if c.Secret, err = webhook.ReadSecret(f.AnchorSecret); err != nil {
+			return fmt.Errorf("--anchor-secret, or DIALLER_ANCHOR_SECRET, %w", err)
+		}
+	}
+	var list []witness.Witness
+	for i, address := range f.Anchor {
+		w, err := witness.Open(address, c)
+		if err != nil {
+			if u, bad := url.Parse(address); bad == nil {
+				address = u.Scheme // the rest may hold a secret
+			}
+			return fmt.Errorf("--anchor, number %d (%s): %w", i+1, address, err)
+		}
+		list = append(list, w)
+	}
+	p.anchorer = witness.New(p.seals(), list, p.clock.Now, p.log)
+	return nil
+}
+
+// anchorCheck tells of a witness that gives no receipts; calls do not depend on it.
+func (p *Process) anchorCheck() http.Check {
+	c := http.Check{Name: "anchors", OK: true}
+	if address, since, why := p.anchorer.Failing(); address != "" {
+		since = since.UTC()
+		c.Since, c.Detail = &since, "the witness "+address+" gives no receipts: "+why
+	}
+	return c
+}
+
+// AuditAnchors prints which receipts name a seal that is gone or has another hash now.
+func AuditAnchors(ctx context.Context, s *persistence.Store, in io.Reader, out io.Writer, asJSON bool) error {
+	return auditAnchors(sealHash(ctx, s), in, out, asJSON)
+}
+
+func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader, out io.Writer, asJSON bool) error {
+	count, wrong := 0, []string{}
+	var unread error
+	known := func(n int64) (anchor.Hash, bool) {
+		h, ok, err := lookup(n)
+		unread = errors.Join(unread, err)
+		return h, ok
+	}
+	err := anchor.Read(in, func(r anchor.Receipt) {
+		count++
+		wrong = append(wrong, anchor.Compare([]anchor.Receipt{r}, known)...)
+	})
+	switch {
+	case err != nil:
+		return err
+	case unread != nil:
+		return unread
+	case count == 0:
+		return errors.New("--anchors: the file has no receipt")
+	}
+	if asJSON {
+		_ = json.NewEncoder(out).Encode(map[string]any{"anchors": map[string]any{"receipts": count, "findings": wrong}})
+	} else {
+		for _, w := range wrong {
+			_, _ = fmt.Fprintf(out, "DIFFERS: %s\n", w)
+		}
+		_, _ = fmt.Fprintf(out, "%d receipts compared\n", count)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%d of %d receipts do not match the seals", len(wrong), count)
+	}
+	return nil
+}
