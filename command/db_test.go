@@ -38,7 +38,8 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 			"--number=+4915112345678"},
 		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"},
 		"user reset": {"user", "reset", "ada@example.org"},
-		"key create": {"key", "create", "crm"}, "key rotate": {"key", "rotate"}, "export evidence": {"export", "evidence", "--campaign=cmp_1", "-o", out},
+		"key create": {"key", "create", "crm"}, "key rotate": {"key", "rotate"},
+		"export evidence": {"export", "evidence", "--campaign=cmp_1", "-o", out},
 	}
 	// Commands that start a new installation or a restore, and one that needs no database.
 	makes := []string{"db migrate", "db url", "key show"}
