@@ -38,10 +38,11 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 			"--number=+4915112345678"},
 		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"},
 		"user reset": {"user", "reset", "ada@example.org"},
-		"key create": {"key", "create", "crm"}, "audit cdr": {"audit", "cdr", "-"},
+		"key create": {"key", "create", "crm"}, "key rotate": {"key", "rotate"}, "audit cdr": {"audit", "cdr", "-"},
 		"export evidence": {"export", "evidence", "--campaign=cmp_1", "-o", out},
 	}
-	makes := []string{"db migrate", "db url"} // commands that start a new installation or a restore
+	// Commands that start a new installation or a restore, and one that needs no database.
+	makes := []string{"db migrate", "db url", "key show"}
 	all := onDatabase(t)
 	if len(all) != len(commands)+len(makes) {
 		t.Errorf("commands on a database: %q", all)

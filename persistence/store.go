@@ -92,8 +92,8 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// UseRowKey sets the installation's key for the digests of rows, as Spine.Open returns it. A program that never calls it makes
-// none, and an audit by it compares none.
+// UseRowKey sets the installation's key for the digests of rows, as Spine.Open returns it. A program
+// that never calls it makes none, and an audit by it compares none.
 func (s *Store) UseRowKey(k chain.RowKey) { s.db.RowKey.Store(&k) }
 
 // Close waits for running operations and closes every connection.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"dialler/persistence/storetest"
+	"dialler/process/keys"
 )
 
 // imageUser is the user ID in the image.
@@ -85,7 +86,8 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	if got := status(t, client, "GET", r.api+"/healthz"); got != 200 {
 		t.Errorf("/healthz: %d", got)
 	}
-	out, err := program(t, database, "user", "add", "ada@example.org", "--role=admin").Output()
+	out, err := program(t, database, "user", "add", "ada@example.org", "--role=admin",
+		"--signing-key="+filepath.Join(data, keys.SigningFile)).Output()
 	password := regexp.MustCompile(`password \(shown once\): (\S+)`).FindSubmatch(out)
 	if err != nil || password == nil {
 		t.Fatalf("user add printed %q: %v", out, err)

@@ -171,7 +171,7 @@ func (s *sealsFile) meet(ctx context.Context, file *os.File, store *persistence.
 	if err != nil {
 		return 0, err
 	}
-	s.log.Error().Err(errSealsAhead(r)).Msg("the database and seals.jsonl differ")
+	s.log.Error().Str("code", "seals_ahead").Err(errSealsAhead(r)).Msg("the database and seals.jsonl differ")
 	if r.Forked {
 		return common, nil
 	}

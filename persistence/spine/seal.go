@@ -3,7 +3,6 @@ package spine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -189,15 +188,4 @@ func (s *Spine) HashAt(ctx context.Context, n int64) (h chain.Hash, err error) {
 		h = e.Hash()
 	}
 	return h, err
-}
-
-// sealedBefore bounds a wait for the last seal of a process that ends.
-const sealedBefore = 5 * time.Second
-
-// End seals for the last time.
-func (l *Sealer) End() error {
-	ctx, cancel := context.WithTimeout(context.Background(), sealedBefore)
-	defer cancel()
-	_, err := l.Seal(ctx)
-	return err
 }
