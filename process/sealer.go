@@ -35,8 +35,8 @@ const (
 type sealing struct {
 	store  *persistence.Store
 	sealer *spine.Sealer
-	life   string // of this process, in its seals
-	sealed func() // a run's end has been sealed
+	life   string                      // of this process, in its seals
+	sealed func()                      // a run's end has been sealed
 	step   func(context.Context) error // with the file
 	key    func() (seal.Key, error)    // as it is in its file now
 	every  time.Duration
