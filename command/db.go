@@ -113,6 +113,9 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
+	if err := d.readRowKey(ctx, s); err != nil {
+		return err
+	}
 	id := engine.CampaignID(d.Campaign)
 	of := process.AuditOf{Campaign: id, Seals: d.Seals, Out: os.Stdout, JSON: d.JSON}
 	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {

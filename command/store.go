@@ -64,6 +64,26 @@ func (f *storeFlags) sign(ctx context.Context, s *persistence.Store, log zerolog
 	}, nil
 }
 
+// readRowKey lets an audit compare rows with their digests, if the signing key is there. A spine that
+// cannot be read is what the audit tells of.
+func (f *storeFlags) readRowKey(ctx context.Context, s *persistence.Store) error {
+	file, err := f.keyFile()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(file); f.SigningKey == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	key, err := keys.Signing(file, "")
+	if err != nil {
+		return err
+	}
+	if rowKey, ok, err := s.Spine.RowKey(ctx, key); ok && err == nil {
+		s.UseRowKey(rowKey)
+	}
+	return nil
+}
+
 // filesFlags say which files of recordings are read.
 type filesFlags struct {
 	Recordings    bool   `help:"${help_files_recordings}"`

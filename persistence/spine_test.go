@@ -105,9 +105,9 @@ func kinds(a *history.SpineAudit) string {
 // rewrite makes every hash of a campaign's chain anew, as somebody can who writes the database.
 const rewrite = `DO $$ DECLARE b record; before bytea := decode(repeat('00', 32), 'hex'); BEGIN
 	UPDATE events SET data = data || '{"count": 7}', digest = sha256('x') WHERE campaign_id = 'cmp_1' AND seq = 3;
-	FOR b IN SELECT n, seqs FROM event_batches WHERE campaign_id = 'cmp_1' AND run = 1 ORDER BY n LOOP
-		before := sha256(before || (SELECT string_agg(digest, ''::bytea ORDER BY seq) FROM events
-			WHERE campaign_id = 'cmp_1' AND seq = ANY (b.seqs)));
+	FOR b IN SELECT n, seqs, rows FROM event_batches WHERE campaign_id = 'cmp_1' AND run = 1 ORDER BY n LOOP
+		before := sha256(before || coalesce((SELECT string_agg(digest, ''::bytea ORDER BY seq) FROM events
+			WHERE campaign_id = 'cmp_1' AND seq = ANY (b.seqs)), '') || coalesce(b.rows || int4send(length(b.rows)), ''));
 		UPDATE event_batches SET hash = before WHERE campaign_id = 'cmp_1' AND run = 1 AND n = b.n;
 	END LOOP;
 	UPDATE event_heads SET hash = before WHERE campaign_id = 'cmp_1' AND run = 1; END $$`
@@ -117,6 +117,7 @@ func TestWhatIsDoneToChainsAfterTheirSealIsFoundAndNamed(t *testing.T) {
 	f := func(name, want string, sql ...string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			storetest.Tampered(t)
 			w := newSigned(t)
 			writeHistory(t, w.store, "cmp_1", true)
 			w.seal()

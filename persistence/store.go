@@ -96,6 +96,9 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 // that never calls it makes none, and an audit by it compares none.
 func (s *Store) UseRowKey(k chain.RowKey) { s.db.RowKey.Store(&k) }
 
+// HasRowKey says whether there is one.
+func (s *Store) HasRowKey() bool { return s.db.RowKey.Load() != nil }
+
 // Close waits for running operations and closes every connection.
 func (s *Store) Close() {
 	s.Files.Close()

@@ -22,10 +22,18 @@ func auditText(out io.Writer, a *history.Audit) {
 		name = "of no campaign"
 	}
 	for _, h := range a.Heads {
-		_, _ = fmt.Fprintf(out, "%s run %d: %d batches, head %s\n", name, h.Run, h.Batch, h.Hash)
+		of := fmt.Sprintf("%s run %d", name, h.Run)
+		if h.Run == 0 {
+			of = name + ", of no run"
+		}
+		_, _ = fmt.Fprintf(out, "%s: %d batches, head %s\n", of, h.Batch, h.Hash)
 	}
 	if a.Unchained > 0 {
 		_, _ = fmt.Fprintf(out, "%s: %d events are older than the chain\n", name, a.Unchained)
+	}
+	if a.Unattested > 0 {
+		_, _ = fmt.Fprintf(out, "%s: %d rows have no digest: they are older than digests, or their events were dropped\n", name,
+			a.Unattested)
 	}
 	for _, run := range a.Unsigned {
 		_, _ = fmt.Fprintf(out, "%s run %d: what was kept of it is older than signatures, nothing vouches for it\n", name,
@@ -43,6 +51,8 @@ func auditText(out io.Writer, a *history.Audit) {
 		_, _ = fmt.Fprintf(out, "%s: there are more than these\n", name)
 	}
 }
+
+const notCompared = "rows are not compared with their digests: that takes the signing key in force (--signing-key)"
 
 // AuditOf is what Audit compares, and how it says what it found.
 type AuditOf struct {
@@ -70,6 +80,9 @@ func (o *AuditOf) progress(what string) {
 // Audit prints the differences found in a campaign, or in all of them, in events of none and in the
 // spine.
 func Audit(ctx context.Context, s *persistence.Store, o AuditOf, trusted ...seal.Public) (err error) {
+	if !s.HasRowKey() {
+		o.print(map[string]string{"note": notCompared}, func() { _, _ = fmt.Fprintln(o.Out, notCompared) })
+	}
 	ids := []engine.CampaignID{o.Campaign}
 	if o.Campaign == "" {
 		if ids, err = s.Records.Campaigns(ctx); err != nil {

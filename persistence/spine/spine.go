@@ -93,6 +93,21 @@ func (s *Spine) Open(ctx context.Context, by seal.Signer) (rowKey [spine.RowKeyS
 	return rowKey, nil
 }
 
+// RowKey is the key of the digests of rows, for who only reads; false in a database without a genesis,
+// and for a signer whose key is not in force.
+func (s *Spine) RowKey(ctx context.Context, by seal.Signer) (rowKey [spine.RowKeySize]byte, ok bool, err error) {
+	err = s.db.InTx(ctx, "the spine not read", func(tx pgx.Tx) error {
+		ring, err := Keyring(ctx, tx)
+		if err != nil || len(ring.Keys) == 0 || ring.Admit(by.Public()) != nil {
+			return err
+		}
+		rowKey, err = spine.Unwrapped(by, ring.RowKey)
+		ok = err == nil
+		return err
+	})
+	return rowKey, ok, err
+}
+
 // Signer is who signs; nil before Open.
 func (s *Spine) Signer() seal.Signer {
 	if o := s.opened.Load(); o != nil {
