@@ -32,8 +32,8 @@ func auditText(out io.Writer, a *history.Audit) {
 		_, _ = fmt.Fprintf(out, "%s: %d events are older than the chain\n", name, a.Unchained)
 	}
 	if a.Unattested > 0 {
-		_, _ = fmt.Fprintf(out, "%s: %d rows have no digest: they are older than digests, or their events were dropped\n", name,
-			a.Unattested)
+		_, _ = fmt.Fprintf(out, "%s: %d rows have no digest: they are older than digests, or their events were dropped\n",
+			name, a.Unattested)
 	}
 	for _, run := range a.Unsigned {
 		_, _ = fmt.Fprintf(out, "%s run %d: what was kept of it is older than signatures, nothing vouches for it\n", name,

@@ -105,7 +105,8 @@ func TestARunIsSealedAtItsEndAndAChainWrittenAnewIsFound(t *testing.T) {
 			UPDATE event_batches SET hash = before WHERE campaign_id = '` + string(id) + `' AND run = 1 AND n = b.n;
 		END LOOP;
 		UPDATE event_heads SET hash = before WHERE campaign_id = '` + string(id) + `' AND run = 1; END $$`)
-	if out, err := w.auditCommand(); err == nil || !strings.Contains(out, "spine DIFFERS: "+string(id)+" run 1 event_batches batch ") ||
+	if out, err := w.auditCommand(); err == nil ||
+		!strings.Contains(out, "spine DIFFERS: "+string(id)+" run 1 event_batches batch ") ||
 		!strings.Contains(out, "the chain was written anew") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -266,12 +266,12 @@ func (a *auditor) events(fold tally.Runs) error {
 			case e.digest == nil && a.unchained(e, begun == nil || e.Seq < *begun):
 				a.Unchained++
 			case e.digest == nil:
-				a.found(Finding{Run: e.Run, Seq: e.Seq, What: "an event that is in no batch: it was added, or its " +
-					"digest was removed"})
+				a.found(Finding{Table: "events", Run: e.Run, Seq: e.Seq,
+					What: "an event that is in no batch: it was added, or its digest was removed"})
 			default:
 				a.chained++
 				if !e.whole() {
-					a.found(Finding{Run: e.Run, Batch: a.batchOf(e.Seq), Seq: e.Seq, Contact: e.Contact,
+					a.found(Finding{Table: "events", Run: e.Run, Batch: a.batchOf(e.Seq), Seq: e.Seq, Contact: e.Contact,
 						Attempt: e.Attempt,
 						What:    "the event is not as it was written (" + string(e.Type) + ")"})
 				}
@@ -324,7 +324,7 @@ func (a *auditor) chains() error {
 		if a.missing(b) || wrong == "" {
 			return nil
 		}
-		f := Finding{Run: b.run, Batch: b.n, What: wrong}
+		f := Finding{Table: "event_batches", Run: b.run, Batch: b.n, What: wrong}
 		if len(b.seqs) > 0 {
 			f.Seq = b.seqs[0]
 			f.What += fmt.Sprintf(" (events %d to %d)", b.seqs[0], b.seqs[len(b.seqs)-1])
@@ -340,12 +340,12 @@ func (a *auditor) chains() error {
 			chains[run] = &chain.Verifier{}
 		}
 		if wrong := chains[run].Head(h.N, h.Hash); wrong != "" {
-			a.found(Finding{Run: run, Batch: h.N, What: wrong})
+			a.found(Finding{Table: "event_heads", Run: run, Batch: h.N, What: wrong})
 		}
 	}
 	for run, v := range chains {
 		if _, ok := heads[run]; !ok {
-			a.found(Finding{Run: run, Batch: v.N, What: "the chain has no head"})
+			a.found(Finding{Table: "event_heads", Run: run, Batch: v.N, What: "the chain has no head"})
 		}
 		a.Heads = append(a.Heads, Head{run, v.N, v.Hash.String()})
 	}
@@ -365,13 +365,14 @@ func (a *auditor) missing(b *batchRow) (found bool) {
 	for _, seq := range b.seqs {
 		if there[seq]--; there[seq] < 0 {
 			found = true
-			a.found(Finding{Run: b.run, Batch: b.n, Seq: seq, What: "the event or its digest was removed"})
+			a.found(Finding{Table: "events", Run: b.run, Batch: b.n, Seq: seq, What: "the event or its digest was removed"})
 		}
 	}
 	for seq, more := range there {
 		if more > 0 {
 			found = true
-			a.found(Finding{Run: b.run, Batch: b.n, Seq: seq, What: "the event is there more than once: one was added"})
+			a.found(Finding{Table: "events", Run: b.run, Batch: b.n, Seq: seq,
+				What: "the event is there more than once: one was added"})
 		}
 	}
 	return found
@@ -386,7 +387,7 @@ func (a *auditor) strays() error {
 	rows, _ := a.tx.Query(a.ctx, `SELECT run, seq FROM events WHERE campaign_id = $1 AND seq > 0 AND digest IS NOT NULL
 		EXCEPT ALL SELECT b.run, unnest(b.seqs) FROM event_batches b WHERE b.campaign_id = $1 ORDER BY 1, 2 LIMIT $2`,
 		string(a.id), findingsCap)
-	f := Finding{What: "an event that is in no batch of its run: it was added"}
+	f := Finding{Table: "events", What: "an event that is in no batch of its run: it was added"}
 	_, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Seq}, func() error {
 		a.found(f)
 		return nil

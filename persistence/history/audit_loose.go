@@ -70,7 +70,7 @@ func (a *auditor) looseEvents() error {
 }
 
 func looseFinding(e *storedEvent, what string) Finding {
-	return Finding{Attempt: e.Attempt, Seq: e.Seq, What: what + " (" + string(e.Type) + " at " +
+	return Finding{Table: "events", Attempt: e.Attempt, Seq: e.Seq, What: what + " (" + string(e.Type) + " at " +
 		e.At.UTC().Format(time.RFC3339Nano) + ")"}
 }
 
@@ -99,7 +99,7 @@ func (a *auditor) looseRemoved() error {
 	rows, _ := a.tx.Query(a.ctx, "WITH gone AS ("+batchDigests+" EXCEPT ALL "+looseDigests+`)
 		SELECT b.run, b.n FROM event_batches b, gone g WHERE b.campaign_id = '' AND position(g.digest IN b.digests) > 0
 		ORDER BY 1, 2 LIMIT $1`, findingsCap)
-	f := Finding{What: "an event of the batch, or its digest, was removed"}
+	f := Finding{Table: "event_batches", What: "an event of the batch, or its digest, was removed"}
 	_, err := pgx.ForEachRow(rows, []any{&f.Run, &f.Batch}, func() error {
 		a.found(f)
 		return nil

@@ -207,7 +207,7 @@ func (a *auditor) checkpoints(trusted []seal.Public) error {
 		case older:
 			a.Unsigned = append(a.Unsigned, list[i].Run)
 		case what != "":
-			a.found(Finding{Run: list[i].Run, What: what})
+			a.found(Finding{Table: "run_checkpoints", Run: list[i].Run, What: what})
 		}
 	}
 	return nil
