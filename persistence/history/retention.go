@@ -1,9 +1,11 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/chain"
 	"dialler/engine/seal"
 	entries "dialler/engine/spine"
 	"dialler/persistence/column"
@@ -296,6 +299,10 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 		if err := s.spine.Note(ctx, tx, entries.KindRetention, gone); err != nil {
 			return err
 		}
+		carried := s.db.Written()
+		if err := carry(ctx, tx, first, carried); err != nil {
+			return err
+		}
 		for _, t := range []string{"event_batches", "event_heads", "webhook_cursors"} {
 			if _, err := tx.Exec(ctx, "DELETE FROM "+t+" WHERE campaign_id = '' AND run BETWEEN $1 AND $2", first*100,
 				first*100+99); err != nil {
@@ -320,7 +327,7 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 		if kept.Err != nil {
 			return kept.Err
 		}
-		return s.db.Chain(ctx, tx, kept.Rows, nil)
+		return s.db.Chain(ctx, tx, kept.Rows, carried)
 	})
 	if state, _ := failure.SQLState(err); state == "55P03" {
 		s.db.Config.Log.Warn().Str("partition", name).Msg("a partition is in use and was not dropped; it is tried " +
@@ -331,4 +338,32 @@ func (s *Records) dropPartition(ctx context.Context, name string, month, now tim
 		return false, nil
 	}
 	return err == nil, s.db.Wrap("old events not dropped", err)
+}
+
+// carry takes the last digest of each row along that a month of no campaign has: the rows stay when
+// their events are dropped.
+func carry(ctx context.Context, tx pgx.Tx, month int, to *table.Rows) error {
+	var last ledger
+	defer last.close()
+	rows, err := tx.Query(ctx, "SELECT rows FROM event_batches WHERE campaign_id = '' AND run BETWEEN $1 AND $2 "+
+		"AND rows IS NOT NULL", month*100, month*100+99)
+	if err == nil {
+		err = each(rows, nil, pgx.RowTo[[]byte], func(b *[]byte) (err error) {
+			damaged := chain.Entries(*b, func(e *chain.Entry) {
+				if err == nil {
+					err = last.add(&record{Entry: *e})
+				}
+			})
+			return errors.Join(err, damaged)
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return last.each(func(list []record) {
+		e := slices.MaxFunc(list, func(x, y record) int { return cmp.Compare(x.Order, y.Order) })
+		if !e.Gone() {
+			to.First(table.Owner{}, &e.Entry)
+		}
+	})
 }
