@@ -36,8 +36,9 @@ func AppendCanonical(dst, value []byte) ([]byte, error) {
 }
 
 type parser struct {
-	in []byte
-	at int
+	in    []byte
+	at    int
+	ascii bool // the last string is ASCII without escapes
 }
 
 func (p *parser) space() {
@@ -107,8 +108,12 @@ func (p *parser) array(dst []byte, depth int) (_ []byte, err error) {
 	}
 }
 
-// member is an object member as written to the output: the positions of its key and value.
-type member struct{ from, colon, to int }
+// member is an object member as written to the output: the positions of its key and value, and whether
+// the key is ASCII without escapes.
+type member struct {
+	from, colon, to int
+	ascii           bool
+}
 
 // object writes the members in the order of the input, and sorts them afterwards if necessary.
 func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
@@ -129,7 +134,7 @@ func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 		if dst, err = p.text(dst); err != nil {
 			return dst, err
 		}
-		m.colon = len(dst)
+		m.colon, m.ascii = len(dst), p.ascii
 		if p.next() != ':' {
 			return dst, errJSON
 		}
@@ -141,7 +146,7 @@ func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 		m.to = len(dst)
 		if n := len(members); n > 0 && sorted {
 			before := members[n-1]
-			sorted = compareKeys(dst[before.from:before.colon], dst[m.from:m.colon]) < 0
+			sorted = before.compare(&m, dst) < 0
 		}
 		members = append(members, m)
 		dst = append(dst, ',')
@@ -165,7 +170,7 @@ func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 
 // order sorts the members that were written from start on.
 func order(dst []byte, start int, members []member) ([]byte, error) {
-	slices.SortFunc(members, func(a, b member) int { return compareKeys(dst[a.from:a.colon], dst[b.from:b.colon]) })
+	slices.SortFunc(members, func(a, b member) int { return a.compare(&b, dst) })
 	end := len(dst)
 	for i, m := range members {
 		if i > 0 {
@@ -180,10 +185,11 @@ func order(dst []byte, start int, members []member) ([]byte, error) {
 	return dst[:start+n], nil
 }
 
-// compareKeys compares two written keys by the UTF-16 code units of their values. Only escapes and
+// compare compares two written keys by the UTF-16 code units of their values. Only escapes and
 // characters beyond ASCII need decoding.
-func compareKeys(a, b []byte) int {
-	if plain(a) && plain(b) {
+func (m *member) compare(n *member, dst []byte) int {
+	a, b := dst[m.from:m.colon], dst[n.from:n.colon]
+	if m.ascii && n.ascii {
 		return bytes.Compare(a[1:len(a)-1], b[1:len(b)-1])
 	}
 	var x, y string
@@ -192,26 +198,20 @@ func compareKeys(a, b []byte) int {
 	return slices.Compare(utf16.Encode([]rune(x)), utf16.Encode([]rune(y)))
 }
 
-func plain(key []byte) bool {
-	for _, c := range key {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // text copies a string without escapes; any other is decoded and written again.
 func (p *parser) text(dst []byte) ([]byte, error) {
 	from := p.at
-	escaped := false
+	escaped, high := false, byte(0)
 	for p.at++; p.at < len(p.in); p.at++ {
-		switch c := p.in[p.at]; {
+		c := p.in[p.at]
+		high |= c
+		switch {
 		case c == '"':
 			p.at++
 			token := p.in[from:p.at]
+			p.ascii = !escaped && high < utf8.RuneSelf
 			if !escaped {
-				if !utf8.Valid(token) {
+				if !p.ascii && !utf8.Valid(token) {
 					return dst, errJSON
 				}
 				return append(dst, token...), nil
