@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -79,10 +80,11 @@ func (d *dbURLCmd) Run(log zerolog.Logger) error {
 
 type dbAuditCmd struct {
 	storeFlags `embed:""`
-	Campaign   string   `help:"Only this campaign; all, and what belongs to none, when empty."`
-	JSON       bool     `name:"json" help:"Print one JSON object per campaign, one per line."`
-	Seals      []string `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
-	Key        []string `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
+	Campaign   string        `help:"Only this campaign; all, and what belongs to none, when empty."`
+	JSON       bool          `name:"json" help:"Print one JSON object per campaign, one per line."`
+	Seals      []string      `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
+	Since      time.Duration `help:"${help_db_audit_since}" placeholder:"24h"`
+	Key        []string      `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
 	filesFlags `embed:""`
 	Anchors    string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
 }
@@ -94,6 +96,9 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	defer cancel()
 	if err := d.there(); err != nil {
 		return err
+	}
+	if d.Since < 0 || d.Since > 0 && d.Campaign != "" {
+		return errors.New("--since is a time such as 24h, and audits all campaigns: leave --campaign out")
 	}
 	dir, err := process.DataDir(d.DataDir, d.Instance)
 	if err != nil {
@@ -117,7 +122,7 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	id := engine.CampaignID(d.Campaign)
-	of := process.AuditOf{Campaign: id, Seals: d.Seals, Out: os.Stdout, JSON: d.JSON}
+	of := process.AuditOf{Campaign: id, Seals: d.Seals, Out: os.Stdout, JSON: d.JSON, Since: d.Since}
 	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 		of.Progress = os.Stderr
 	}

@@ -69,7 +69,7 @@ func (s *Store) firstDigests(ctx context.Context, tx pgx.Tx, id string) error {
 		return err
 	}
 	for _, p := range table.Parts {
-		err := s.db.RowsOf(ctx, tx, p, dig, id, false, func(e *chain.Entry, _ string, _ table.Standing) error {
+		err := s.db.RowsOf(ctx, tx, p, dig, id, nil, false, func(e *chain.Entry, _ string, _ table.Standing) error {
 			switch p {
 			case table.PartAttempt, table.PartResult, table.PartQuality, table.PartLeg:
 				e.Order = 0

@@ -387,3 +387,66 @@ func TestADroppedMonthLeavesTheDigestsOfItsRows(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// An audit since a seal finds what is changed of what was written since, and reads nothing else.
+func TestAnAuditSinceASealIsOfWhatWasWrittenSince(t *testing.T) {
+	t.Parallel()
+	w := newSigned(t)
+	s := w.store
+	writeHistory(t, s, "cmp_1", true)
+	if ok, err := s.BeginDigests(t.Context()); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	w.seal()
+	var at time.Time
+	if err := s.QueryRow(t.Context(), "SELECT max(at) FROM spine", &at); err != nil {
+		t.Fatal(err)
+	}
+	more := func() {
+		writeHistory(t, s, "cmp_2", true)
+		if _, err := s.PutTrunk(t.Context(), engine.TrunkSettings{ID: "t9", Host: "nine.example"}, false, ada); err != nil {
+			t.Fatal(err)
+		}
+	}
+	more()
+	since := func() (found string, events int) {
+		t.Helper()
+		campaigns := 0
+		sealed, err := s.Records.AuditSince(t.Context(), at, func(a history.Audit) {
+			events += a.Events
+			campaigns++
+			for _, f := range a.Findings {
+				found += f.String() + "\n"
+			}
+		})
+		if err != nil || !sealed.Equal(at) || campaigns != 3 { // cmp_2, its copy, and none
+			t.Fatalf("since %s, of %d campaigns: %v", sealed, campaigns, err)
+		}
+		return found, events
+	}
+	var all int
+	if err := s.QueryRow(t.Context(), "SELECT count(*) FROM events WHERE campaign_id LIKE 'cmp_2%' AND seq > 0",
+		&all); err != nil {
+		t.Fatal(err)
+	}
+	if found, events := since(); found != "" || events < all {
+		t.Fatalf("%d of %d events: %s", events, all, found)
+	}
+	storetest.Tampered(t)
+	f := func(sql, names string) {
+		t.Helper()
+		run(t, w.url, sql)
+		if found, _ := since(); !strings.Contains(found, names) {
+			t.Errorf("%s: %q is not in %q", sql, names, found)
+		}
+	}
+	f("UPDATE contacts SET source = 'x' WHERE campaign_id = 'cmp_1'", "")
+	if found, _ := since(); found != "" {
+		t.Errorf("what is older: %s", found)
+	}
+	f("UPDATE attempts SET to_number = '+4915100000009' WHERE campaign_id = 'cmp_2'", "attempts ")
+	f("UPDATE trunks SET host = 'ten.example' WHERE id = 't9'", "trunks t9")
+	f("UPDATE events SET data = data || '{\"x\": 1}' WHERE campaign_id = 'cmp_2' AND seq = 2", "seq 2")
+	f("DELETE FROM events WHERE seq <= 0", "was removed")
+	f("DELETE FROM event_batches WHERE campaign_id = 'cmp_2' AND n = 2", "batches are missing")
+}

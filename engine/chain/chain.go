@@ -3,6 +3,8 @@ package chain
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"strconv"
 	"time"
 
@@ -11,6 +13,20 @@ import (
 
 // Hash is a SHA-256 hash of HashSize bytes.
 type Hash [HashSize]byte
+
+// ParseHash reads what String returns; "" is the zero hash, before the first batch.
+func ParseHash(s string) (h Hash, err error) {
+	if s == "" {
+		return h, nil
+	}
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != HashSize {
+		return h, errHash
+	}
+	return Hash(b), nil
+}
+
+var errHash = errors.New("not a hash of 64 hex digits")
 
 // HashSize is the length of a Hash.
 const HashSize = sha256.Size

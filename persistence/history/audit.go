@@ -161,6 +161,7 @@ type auditor struct {
 	inBatch int64 // events that batches name
 	written *written
 	begun   *begun
+	from    map[int]chain.Verifier // where an audit since a seal begins, nil for one of everything
 }
 
 func (a *auditor) found(f Finding) {
@@ -313,7 +314,8 @@ func (a *auditor) chains() error {
 	chains := map[int]*chain.Verifier{}
 	err = a.batches(func(b *batchRow) error {
 		if chains[b.run] == nil {
-			chains[b.run] = &chain.Verifier{}
+			v := a.from[b.run]
+			chains[b.run] = &v
 		}
 		a.Batches++
 		a.inBatch += int64(len(b.seqs))
@@ -337,7 +339,11 @@ func (a *auditor) chains() error {
 	}
 	for run, h := range heads {
 		if chains[run] == nil {
-			chains[run] = &chain.Verifier{}
+			v, moved := a.from[run]
+			if a.from != nil && !moved {
+				continue
+			}
+			chains[run] = &v
 		}
 		if wrong := chains[run].Head(h.N, h.Hash); wrong != "" {
 			a.found(Finding{Table: "event_heads", Run: run, Batch: h.N, What: wrong})

@@ -97,7 +97,14 @@ func (a *auditor) batches(f func(*batchRow) error) error {
 		sql = `SELECT b.run, b.n, b.hash, NULL::bigint[], NULL::bigint[], b.digests, b.rows, b.code
 			FROM event_batches b`
 	}
-	rows, err := a.tx.Query(a.ctx, sql+" WHERE b.campaign_id = $1 ORDER BY b.run, b.n", string(a.id))
+	args := []any{string(a.id)}
+	since := ""
+	if a.from != nil {
+		runs, ns := a.starts()
+		since = " JOIN unnest($2::integer[], $3::bigint[]) AS f(run, n) ON f.run = b.run AND b.n > f.n"
+		args = append(args, runs, ns)
+	}
+	rows, err := a.tx.Query(a.ctx, sql+since+" WHERE b.campaign_id = $1 ORDER BY b.run, b.n", args...)
 	return each(rows, err, scanBatch, f)
 }
 

@@ -22,6 +22,7 @@ type written struct {
 	begun  bool
 	before map[[16]byte]uint64
 	coded  map[int]bool // chains in which a batch had a code
+	since  bool         // only rows that the batches name are compared
 }
 
 func (s *Records) newWritten(a *auditor) (*written, error) {
@@ -109,8 +110,15 @@ func (w *written) compare() error {
 	if w.dig == nil {
 		return nil
 	}
+	ids, err := w.named()
+	if err != nil {
+		return err
+	}
 	for i, p := range table.Parts {
-		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), false,
+		if w.since && len(ids[p.Byte]) == 0 {
+			continue
+		}
+		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), ids[p.Byte], false,
 			func(e *chain.Entry, _ string, s table.Standing) error {
 				return w.rows.add(&record{Entry: *e, present: true, standing: s, part: uint8(i)}) //nolint:gosec // few
 			})
@@ -127,6 +135,7 @@ func (w *written) compare() error {
 		v, ok := judge(list)
 		switch {
 		case ok:
+		case v.what == rowAdded && w.since:
 		case v.what == rowAdded && (!w.begun || dropped):
 			w.a.Unattested++
 		case len(wrong) > findingsCap:
@@ -139,6 +148,15 @@ func (w *written) compare() error {
 		return err
 	}
 	return w.name(wrong)
+}
+
+// named are the identifiers of the rows that the batches name, by part, of an audit since a seal.
+func (w *written) named() (ids map[byte][][16]byte, err error) {
+	if !w.since {
+		return nil, nil
+	}
+	ids = map[byte][][16]byte{}
+	return ids, w.rows.each(func(list []record) { ids[list[0].Part] = append(ids[list[0].Part], list[0].ID) })
 }
 
 // dropped says whether events of a run are gone with their chain, and with it the digests of rows.
@@ -207,7 +225,7 @@ func (w *written) name(wrong map[chain.Row]verdict) error {
 		}) {
 			continue
 		}
-		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), true,
+		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), nil, true,
 			func(e *chain.Entry, label string, _ table.Standing) error {
 				if v, ok := wrong[e.Row]; ok && v.part == i {
 					list = append(list, Finding{Table: p.Name, Row: label, What: v.what})

@@ -315,8 +315,10 @@ const (
 )
 
 // RowsOf calls f with the digest of each row of a campaign, or of none, and how it stands; with
-// labels, also with how a finding names the row.
-func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, labels bool,
+// labels, also with how a finding names the row. With ids it reads only those rows, if they have
+// identifiers of their own.
+func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, ids [][16]byte,
+	labels bool,
 	f func(e *chain.Entry, label string, s Standing) error) error {
 	p = d.loaded(p)
 	if len(p.columns) == 0 {
@@ -325,6 +327,9 @@ func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digeste
 	label := "''"
 	if labels {
 		label = "(" + p.Label + ")"
+	}
+	if ids != nil && p.ID != "" {
+		return p.each(ctx, tx, dig, label, "WHERE "+p.Of+" AND "+p.ID+" = ANY ($2::uuid[])", f, campaign, ids)
 	}
 	return p.each(ctx, tx, dig, label, "WHERE "+p.Of, f, campaign)
 }
