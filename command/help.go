@@ -63,8 +63,8 @@ var help = kong.Vars{
 		"including those under old keys.",
 	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a " +
 		"copy; that of the data folder when empty.",
-	"help_db_audit_since": "Only what was written since the last seal before this time, 24h for example: chains, events and " +
-		"the rows that were written. What is older is compared with its seals.",
+	"help_db_audit_since": "Only what was written since the last seal before this time, 24h for example: chains, " +
+		"events and the rows that were written. What is older is compared with its seals.",
 	"help_db_audit_key": "Another trusted public key in PEM, of an earlier signing key for example.",
 
 	"help_db_audit_anchors": "Also compare receipts of witnesses, one JSON object a line, with the seals: the file of " +
