@@ -9,6 +9,8 @@ type NodeLease interface {
 	// Until is when it ends unless renewed. An expired lease is never revived: the node joins again
 	// with a new one.
 	Until() BootTime
+	// Gap is when it began, and for how long the node had none before; 0 for its first.
+	Gap() (since BootTime, without time.Duration)
 }
 
 // Fence is what the adapters know about the lease of their node.
@@ -31,8 +33,23 @@ const LimboFor = 30 * time.Second
 func FencedOff(now BootTime, begun NodeLease) bool { return begun != nil && now >= begun.Until() }
 
 // LimboOver says whether a conversation begun under a lease must be ended: no other node has it,
-// and this node is not back.
+// and this node is not back, or came back too late. A process that stood still wakes after its time,
+// and may have a new lease before it looks.
 func LimboOver(begun NodeLease, f Fence, a AttemptID) bool {
-	now := f.Boot()
-	return FencedOff(now, begun) && now >= f.Lease().Until().Add(LimboFor) && !f.Kept(a)
+	return FencedOff(f.Boot(), begun) && LimboPassed(f) && !f.Kept(a)
 }
+
+// LimboPassed says whether the node has no lease, or had none until a moment ago, for as long as a
+// conversation goes on without.
+func LimboPassed(f Fence) bool {
+	now, lease := f.Boot(), f.Lease()
+	if lease == nil {
+		return false
+	}
+	since, without := lease.Gap()
+	return now >= lease.Until().Add(LimboFor) || without >= LimboFor && time.Duration(now-since) < wokenFor
+}
+
+// wokenFor is how long after such a return conversations are looked at for it. By then each has been,
+// and whoever owns them may have been heard.
+const wokenFor = 2 * time.Second

@@ -5,12 +5,7 @@ import "dialler/engine"
 // limboOver says whether the node has been without its lease for so long that audio is only sent
 // for calls that other nodes have (ended).
 func (e *Engine) limboOver() bool {
-	f := e.cfg.Fence
-	if f == nil {
-		return false
-	}
-	t := f.Lease()
-	return t != nil && f.Boot() >= t.Until().Add(engine.LimboFor)
+	return e.cfg.Fence != nil && engine.LimboPassed(e.cfg.Fence)
 }
 
 // ended says whether no node has the call any more.

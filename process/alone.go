@@ -58,6 +58,9 @@ func (l *ownLease) Kept(engine.AttemptID) bool { return false }
 // Until implements engine.NodeLease.
 func (l *ownLease) Until() engine.BootTime { return engine.BootTime(l.until.Load()) }
 
+// Gap implements engine.NodeLease.
+func (l *ownLease) Gap() (since engine.BootTime, without time.Duration) { return 0, 0 }
+
 // end ends every call.
 func (l *ownLease) end() { l.until.Store(int64(l.Boot()) - int64(engine.LimboFor)) }
 

@@ -14,7 +14,13 @@ import (
 )
 
 // nodeLease is one lease, fence the leases of a node.
-type nodeLease struct{ until atomic.Int64 }
+type nodeLease struct {
+	until   atomic.Int64
+	since   engine.BootTime
+	without time.Duration
+}
+
+func (t *nodeLease) Gap() (engine.BootTime, time.Duration) { return t.since, t.without }
 
 func (t *nodeLease) Until() engine.BootTime { return engine.BootTime(t.until.Load()) }
 func (t *nodeLease) in(d time.Duration)     { t.until.Store(int64(timing.BootNow().Add(d))) }
@@ -147,6 +153,15 @@ func TestAConversationGoesOnForHalfAMinuteBehindTheLease(t *testing.T) {
 	}
 	goesOn("within its time", func(_ *fence, p *nodeLease) { p.in(3*looked - engine.LimboFor) })
 	goesOn("the node is back", func(f *fence, p *nodeLease) { p.in(-time.Minute); f.joined() })
+	t.Run("the node is back too late", func(t *testing.T) {
+		t.Parallel()
+		_, f, present, l, leg := talking(t)
+		present.in(-time.Minute)
+		late := &nodeLease{since: timing.BootNow(), without: time.Minute}
+		late.in(time.Hour)
+		f.present.Store(late)
+		l.expect(leg, "sent answered(200) fenced closed(200)")
+	})
 	goesOn("another node has it", func(f *fence, p *nodeLease) { f.kept.Store(true); p.in(-time.Minute) })
 }
 

@@ -127,9 +127,14 @@ func (n *Node) Lease() engine.NodeLease { return n.lease.Load() }
 
 // nodeLease is one lease.
 type nodeLease struct {
-	of    engine.Incarnation
-	until atomic.Int64 // engine.BootTime
+	of      engine.Incarnation
+	since   engine.BootTime
+	without time.Duration // how long there was none before
+	until   atomic.Int64  // engine.BootTime
 }
+
+// Gap implements engine.NodeLease.
+func (t *nodeLease) Gap() (since engine.BootTime, without time.Duration) { return t.since, t.without }
 
 // Until implements engine.NodeLease.
 func (t *nodeLease) Until() engine.BootTime { return engine.BootTime(t.until.Load()) }
@@ -139,7 +144,10 @@ func (t *nodeLease) Until() engine.BootTime { return engine.BootTime(t.until.Loa
 func (n *Node) keepUntil(of engine.Incarnation, at engine.BootTime) {
 	t := n.lease.Load()
 	if t.of != of {
-		t = &nodeLease{of: of}
+		now, last := n.clock.Boot(), t
+		if t = (&nodeLease{of: of, since: now}); last.of != 0 {
+			t.without = max(0, time.Duration(now-last.Until()))
+		}
 	}
 	if at == 0 {
 		at = min(t.Until(), n.clock.Boot())
