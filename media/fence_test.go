@@ -15,12 +15,12 @@ type leased struct {
 	kept  atomic.Bool
 }
 
-func (f *leased) Boot() engine.BootTime   { return engine.BootTime(time.Since(f.began)) }
-func (f *leased) Lease() engine.NodeLease { return f }
-func (f *leased) Until() engine.BootTime  { return engine.BootTime(f.until.Load()) }
+func (f *leased) Boot() engine.BootTime                               { return engine.BootTime(time.Since(f.began)) }
+func (f *leased) Lease() engine.NodeLease                             { return f }
+func (f *leased) Until() engine.BootTime                              { return engine.BootTime(f.until.Load()) }
 func (f *leased) Gap() (since engine.BootTime, without time.Duration) { return 0, 0 }
-func (f *leased) Kept(engine.AttemptID) bool  { return f.kept.Load() }
-func (f *leased) endedBefore(d time.Duration) { f.until.Store(int64(f.Boot().Add(-d))) }
+func (f *leased) Kept(engine.AttemptID) bool                          { return f.kept.Load() }
+func (f *leased) endedBefore(d time.Duration)                         { f.until.Store(int64(f.Boot().Add(-d))) }
 
 func newLeased() *leased {
 	f := &leased{began: time.Now()}
