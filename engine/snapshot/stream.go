@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// Writer writes variants one after the other, as a Reader reads them: texts that were written before
+// are only referred to, times keep their monotonic readings. It is not safe for concurrent use.
+type Writer struct {
+	w     writer
+	clock clock
+}
+
+// Writer begins a stream. Monotonic readings are counted from that of a time.
+func (c *Codec) Writer(zero time.Time) *Writer {
+	w := &Writer{w: writer{c: c, words: &dictionary{}, err: c.problem}, clock: clock{zero: zero}}
+	w.w.clock = &w.clock
+	return w
+}
+
+// Variant appends a variant, at a time near those in it. After an error the stream is of no use.
+func (w *Writer) Variant(b []byte, at time.Time, v any) ([]byte, error) {
+	w.clock.base = at.UnixNano()
+	w.w.b = b
+	if v == nil {
+		w.w.fail(fmt.Errorf("snapshot: nil is none of the variants"))
+	} else {
+		w.w.held(reflect.ValueOf(v))
+	}
+	return w.w.b, w.w.err
+}
+
+// Text appends a text.
+func (w *Writer) Text(b []byte, s string) []byte { return w.w.words.write(b, s) }
+
+// Time appends a time, relative to another.
+func (w *Writer) Time(b []byte, at, t time.Time) []byte {
+	w.clock.base = at.UnixNano()
+	w.w.b = b
+	w.w.time(t)
+	return w.w.b
+}
+
+// Reader reads what a Writer wrote.
+type Reader struct {
+	r     reader
+	clock clock
+}
+
+// Reader begins to read a stream with the time that its Writer began with. join may be nil.
+func (c *Codec) Reader(zero time.Time, join Join) *Reader {
+	r := &Reader{r: reader{c: c, words: &dictionary{}}, clock: clock{zero: zero, join: join}}
+	r.r.clock = &r.clock
+	return r
+}
+
+// Give appends bytes that can be read from now on.
+func (r *Reader) Give(b []byte) { r.r.b = append(r.r.b, b...) }
+
+// Left is how many bytes are not read yet.
+func (r *Reader) Left() int { return len(r.r.b) }
+
+// Err says what is wrong with the bytes, nil if nothing is; nothing more is read then.
+func (r *Reader) Err() error {
+	if r.r.err == nil {
+		return r.r.c.problem
+	}
+	return r.r.err
+}
+
+// Uint, Int and Byte read a number.
+func (r *Reader) Uint() uint64 { return r.r.uint() }
+
+// Int reads a number that may be negative.
+func (r *Reader) Int() int64 { return r.r.int() }
+
+// Byte reads a byte.
+func (r *Reader) Byte() byte { return r.r.take(1)[0] }
+
+// Text reads a text.
+func (r *Reader) Text() string { return r.r.words.read(&r.r) }
+
+// Time reads a time.
+func (r *Reader) Time(at time.Time) time.Time {
+	r.clock.base = at.UnixNano()
+	return r.r.time()
+}
+
+// Variant reads a variant; nil when the bytes are wrong.
+func (r *Reader) Variant(at time.Time) any {
+	r.clock.base = at.UnixNano()
+	if held := r.r.held(); held.IsValid() && r.r.err == nil {
+		return held.Interface()
+	}
+	return nil
+}
