@@ -79,6 +79,17 @@ func (r *Reader) Int() int64 { return r.r.int() }
 // Byte reads a byte.
 func (r *Reader) Byte() byte { return r.r.take(1)[0] }
 
+// Bytes reads n bytes, at most 8 of which are there when the bytes are wrong.
+func (r *Reader) Bytes(n int) []byte { return r.r.take(n) }
+
+// Peek is the next byte, which stays; 0 if there is none.
+func (r *Reader) Peek() byte {
+	if len(r.r.b) == 0 {
+		return 0
+	}
+	return r.r.b[0]
+}
+
 // Text reads a text.
 func (r *Reader) Text() string { return r.r.words.read(&r.r) }
 
