@@ -93,6 +93,8 @@ var importRules = []importRule{
 	{dir: "engine/enginetest/replay",
 		ours:   []string{"engine/..."},
 		remedy: "only tests import it: it keeps the inputs of a run and replays them"},
+	{dir: "engine/monotonic",
+		remedy: "it makes times with a monotonic reading, for which it needs unsafe, and nothing else"},
 	{dir: "engine/...", core: true,
 		ours: []string{"engine/..."},
 		remedy: "the core is pure Go on the standard library: let the caller bring the value in with the event, or ask " +

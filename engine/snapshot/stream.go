@@ -13,9 +13,9 @@ type Writer struct {
 	clock clock
 }
 
-// Writer begins a stream. Monotonic readings are counted from that of a time.
-func (c *Codec) Writer(zero time.Time) *Writer {
-	w := &Writer{w: writer{c: c, words: &dictionary{}, err: c.problem}, clock: clock{zero: zero}}
+// Writer begins a stream.
+func (c *Codec) Writer() *Writer {
+	w := &Writer{w: writer{c: c, words: &dictionary{}, err: c.problem}}
 	w.w.clock = &w.clock
 	return w
 }
@@ -49,9 +49,9 @@ type Reader struct {
 	clock clock
 }
 
-// Reader begins to read a stream with the time that its Writer began with. join may be nil.
-func (c *Codec) Reader(zero time.Time, join Join) *Reader {
-	r := &Reader{r: reader{c: c, words: &dictionary{}}, clock: clock{zero: zero, join: join}}
+// Reader begins to read a stream. Without join, its times have no monotonic readings.
+func (c *Codec) Reader(join Join) *Reader {
+	r := &Reader{r: reader{c: c, words: &dictionary{}}, clock: clock{join: join}}
 	r.r.clock = &r.clock
 	return r
 }
@@ -79,7 +79,7 @@ func (r *Reader) Int() int64 { return r.r.int() }
 // Byte reads a byte.
 func (r *Reader) Byte() byte { return r.r.take(1)[0] }
 
-// Bytes reads n bytes, at most 8 of which are there when the bytes are wrong.
+// Bytes reads n bytes, at most 8; any when the bytes are wrong.
 func (r *Reader) Bytes(n int) []byte { return r.r.take(n) }
 
 // Peek is the next byte, which stays; 0 if there is none.

@@ -12,7 +12,7 @@ type Join func(wall time.Time, monotonic time.Duration) time.Time
 
 // clock is what the times of a stream are written relative to.
 type clock struct {
-	zero time.Time // has a monotonic reading
+	zero time.Time // the first one with a monotonic reading
 	base int64     // ns of the Unix epoch: of the value's own time
 	join Join      // nil: monotonic readings are dropped
 }
@@ -61,6 +61,9 @@ func (w *writer) time(t time.Time) {
 		w.int(int64(offset))
 	}
 	if bits&hasMonotonic != 0 { // hardly differs from what has passed by the wall clock
+		if w.clock.zero.IsZero() {
+			w.clock.zero = t
+		}
 		w.int(int64(t.Sub(w.clock.zero)) - (t.UnixNano() - w.clock.zero.UnixNano()))
 	}
 }
@@ -88,6 +91,9 @@ func (r *reader) time() (t time.Time) {
 		t = t.UTC()
 	}
 	if bits&hasMonotonic != 0 && r.clock != nil {
+		if r.clock.zero.IsZero() {
+			r.clock.zero = t
+		}
 		past := r.int() + t.UnixNano() - r.clock.zero.UnixNano()
 		if r.clock.join != nil {
 			t = r.clock.join(t, time.Duration(past))
