@@ -69,7 +69,7 @@ func Play(in io.Reader) (*Player, error) {
 	}
 	p.State = run.New(p.Header.Campaign, p.Header.Config)
 	p.in.now = p.Header.Began
-	p.in.r = run.Codec().Reader(monotonic.Join)
+	p.in.r = run.Codec().Reader(p.Header.Began, monotonic.Join)
 	return p, nil
 }
 
@@ -176,7 +176,7 @@ func (f *frameReader) next(in *run.Input) error {
 	if flags&frameHasRequest != 0 {
 		in.From = engine.Request(f.r.Text())
 	}
-	in.Event = f.r.Variant(now)
+	in.Event = f.r.Variant()
 	f.now, f.boot = now, boot
 	switch {
 	case f.r.Err() != nil:

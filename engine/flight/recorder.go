@@ -47,7 +47,7 @@ type Recorder struct {
 
 // Record begins a recording, at the time in its header.
 func Record(began time.Time, sink Sink) *Recorder {
-	return &Recorder{sink: sink, out: run.Codec().Writer(), now: began}
+	return &Recorder{sink: sink, out: run.Codec().Writer(began), now: began}
 }
 
 // NewHeader returns the header of a recording that begins now.
@@ -83,7 +83,7 @@ func (r *Recorder) Before(in run.Input) run.Input {
 		b = r.out.Text(b, string(in.From))
 	}
 	var err error
-	if r.frames, err = r.out.Variant(b, in.Now, in.Event); err != nil {
+	if r.frames, err = r.out.Variant(b, in.Event); err != nil {
 		r.end(EndUnknown)
 		return in
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"dialler/engine"
 )
@@ -28,13 +29,11 @@ type Codec struct {
 	problem  error
 }
 
-// form is how values of a type are written and read. Everything written is addressable.
+// form is how values of a type are written and read: get reads what put wrote, got what some wrote.
 type form struct {
-	// put writes a value, get reads it.
-	put func(*writer, reflect.Value)
-	get func(*reader, reflect.Value)
-	// some writes a value unless it is zero, and says whether it did; got reads what some wrote.
-	some func(*writer, reflect.Value) bool
+	put  put
+	get  func(*reader, reflect.Value)
+	some some
 	got  func(*reader, reflect.Value)
 }
 
@@ -130,35 +129,25 @@ func (l *learner) learn(t reflect.Type) *form {
 	l.forms[t] = f
 	switch k := t.Kind(); {
 	case t == moment:
-		f.bare((*writer).moment, (*reader).moment)
+		number(f, (*writer).time, func(r *reader, v reflect.Value) { *v.Addr().Interface().(*time.Time) = r.time() })
 	case t.Implements(marshaler) && k != reflect.Pointer || reflect.PointerTo(t).Implements(marshaler):
-		f.bare((*writer).itself, (*reader).itself)
+		f.itself(t)
 		if fmt.Fprintf(&l.shape, "%s writes itself\n", t); !reflect.PointerTo(t).Implements(unmarshaler) {
 			l.wrong(t, "it writes itself and does not read itself")
 		}
 	case k == reflect.Struct:
 		l.fields(t, f)
 	case k == reflect.Pointer:
-		of := l.learn(t.Elem())
-		f.flagged(func(w *writer, v reflect.Value) bool {
-			if v.IsNil() {
-				return false
-			}
-			of.put(w, v.Elem())
-			return true
-		}, func(r *reader, v reflect.Value) {
-			v.Set(reflect.New(t.Elem()))
-			of.get(r, v.Elem())
-		})
+		f.pointer(t, l.learn(t.Elem()))
 	case k == reflect.Slice:
 		f.list(t, l.learn(t.Elem()))
 	case k == reflect.Array:
-		of := l.learn(t.Elem())
-		f.bare(func(w *writer, v reflect.Value) { w.elements(v, of) }, func(r *reader, v reflect.Value) { r.elements(v, of) })
+		f.array(t, l.learn(t.Elem()))
 	case k == reflect.Map:
-		f.entries(l.learn(t.Key()), l.learn(t.Elem()))
+		f.entries(t, l.learn(t.Key()), l.learn(t.Elem()))
 	case k == reflect.Interface:
-		f.flagged((*writer).variant, (*reader).variant)
+		f.flagged(func(w *writer, p unsafe.Pointer) bool { return w.variant(reflect.NewAt(t, p).Elem()) },
+			(*reader).variant)
 	case !f.basic(k):
 		l.wrong(t, "it cannot be written")
 	}
@@ -166,22 +155,21 @@ func (l *learner) learn(t reflect.Type) *form {
 }
 
 func (l *learner) fields(t reflect.Type, f *form) {
-	var exported []field
+	var exported, parts []field
 	zero := reflect.New(t)
 	var hidden []reflect.Value
-	var parts []*form
 	for i := range t.NumField() {
 		of := t.Field(i)
 		if of.Tag.Get(tag) == "-" {
 			continue
 		}
 		fmt.Fprintf(&l.shape, "%s.%s %s\n", t, of.Name, of.Type)
-		learnt := l.learn(of.Type)
+		one := field{of.Offset, i, l.learn(of.Type)}
 		if of.IsExported() {
-			exported = append(exported, field{i, learnt})
+			exported = append(exported, one)
 			continue
 		}
-		hidden, parts = append(hidden, zero.Elem().Field(i)), append(parts, learnt)
+		hidden, parts = append(hidden, zero.Elem().Field(i)), append(parts, one)
 	}
 	if len(hidden) > 0 {
 		p, ok := zero.Interface().(Parts)

@@ -13,16 +13,15 @@ type Writer struct {
 	clock clock
 }
 
-// Writer begins a stream.
-func (c *Codec) Writer() *Writer {
-	w := &Writer{w: writer{c: c, words: &dictionary{}, err: c.problem}}
+// Writer begins a stream, whose times are near the given one.
+func (c *Codec) Writer(near time.Time) *Writer {
+	w := &Writer{w: writer{c: c, words: &dictionary{}, err: c.problem}, clock: clock{base: near.UnixNano()}}
 	w.w.clock = &w.clock
 	return w
 }
 
-// Variant appends a variant, at a time near those in it. After an error the stream is of no use.
-func (w *Writer) Variant(b []byte, at time.Time, v any) ([]byte, error) {
-	w.clock.base = at.UnixNano()
+// Variant appends a variant. After an error the stream is of no use.
+func (w *Writer) Variant(b []byte, v any) ([]byte, error) {
 	w.w.b = b
 	if v == nil {
 		w.w.fail(fmt.Errorf("snapshot: nil is none of the variants"))
@@ -35,11 +34,13 @@ func (w *Writer) Variant(b []byte, at time.Time, v any) ([]byte, error) {
 // Text appends a text.
 func (w *Writer) Text(b []byte, s string) []byte { return w.w.words.write(b, s) }
 
-// Time appends a time, relative to another.
-func (w *Writer) Time(b []byte, at, t time.Time) []byte {
-	w.clock.base = at.UnixNano()
+// Time appends a time, relative to the one before.
+func (w *Writer) Time(b []byte, before, t time.Time) []byte {
+	base := w.clock.base
+	w.clock.base = before.UnixNano()
 	w.w.b = b
 	w.w.time(t)
+	w.clock.base = base
 	return w.w.b
 }
 
@@ -49,9 +50,10 @@ type Reader struct {
 	clock clock
 }
 
-// Reader begins to read a stream. Without join, its times have no monotonic readings.
-func (c *Codec) Reader(join Join) *Reader {
-	r := &Reader{r: reader{c: c, words: &dictionary{}}, clock: clock{join: join}}
+// Reader begins to read a stream that is near the same time. Without join, its times have no
+// monotonic readings.
+func (c *Codec) Reader(near time.Time, join Join) *Reader {
+	r := &Reader{r: reader{c: c, words: &dictionary{}}, clock: clock{base: near.UnixNano(), join: join}}
 	r.r.clock = &r.clock
 	return r
 }
@@ -94,14 +96,16 @@ func (r *Reader) Peek() byte {
 func (r *Reader) Text() string { return r.r.words.read(&r.r) }
 
 // Time reads a time.
-func (r *Reader) Time(at time.Time) time.Time {
-	r.clock.base = at.UnixNano()
-	return r.r.time()
+func (r *Reader) Time(before time.Time) time.Time {
+	base := r.clock.base
+	r.clock.base = before.UnixNano()
+	t := r.r.time()
+	r.clock.base = base
+	return t
 }
 
 // Variant reads a variant; nil when the bytes are wrong.
-func (r *Reader) Variant(at time.Time) any {
-	r.clock.base = at.UnixNano()
+func (r *Reader) Variant() any {
 	if held := r.r.held(); held.IsValid() && r.r.err == nil {
 		return held.Interface()
 	}

@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
-	"reflect"
 	"time"
 )
 
@@ -13,7 +11,7 @@ type Join func(wall time.Time, monotonic time.Duration) time.Time
 // clock is what the times of a stream are written relative to.
 type clock struct {
 	zero time.Time // the first one with a monotonic reading
-	base int64     // ns of the Unix epoch: of the value's own time
+	base int64     // ns of the Unix epoch that are left out of each
 	join Join      // nil: monotonic readings are dropped
 }
 
@@ -27,8 +25,6 @@ const (
 
 // farSeconds is beyond which a time is written as seconds and nanoseconds.
 const farSeconds = 1 << 32
-
-func (w *writer) moment(v reflect.Value) { w.time(*v.Addr().Interface().(*time.Time)) }
 
 func (w *writer) time(t time.Time) {
 	var bits byte
@@ -68,8 +64,6 @@ func (w *writer) time(t time.Time) {
 	}
 }
 
-func (r *reader) moment(v reflect.Value) { *v.Addr().Interface().(*time.Time) = r.time() }
-
 func (r *reader) time() (t time.Time) {
 	bits := r.take(1)[0]
 	if bits&isFar != 0 {
@@ -100,61 +94,4 @@ func (r *reader) time() (t time.Time) {
 		}
 	}
 	return t
-}
-
-// dictionary numbers the texts of a stream, so that one that is there already is not written again.
-type dictionary struct {
-	numbers map[string]uint64 // of a writer
-	list    []string          // of a reader
-	next    uint64
-}
-
-// Bounds of a dictionary: short texts are as short as their number, long ones hardly come twice,
-// and a full dictionary begins again.
-const (
-	leastWord = 3
-	mostWord  = 200
-	mostWords = 1 << 13
-)
-
-func (d *dictionary) write(b []byte, s string) []byte {
-	if n, known := d.numbers[s]; known {
-		return binary.AppendUvarint(b, (d.next-n)<<1|1)
-	}
-	b = append(binary.AppendUvarint(b, uint64(len(s))<<1), s...)
-	if len(s) >= leastWord && len(s) <= mostWord {
-		if d.numbers == nil {
-			d.numbers = map[string]uint64{}
-		}
-		if len(d.numbers) >= mostWords {
-			clear(d.numbers)
-		}
-		d.numbers[string([]byte(s))] = d.next // a copy, since it may be part of something large
-		d.next++
-	}
-	return b
-}
-
-func (d *dictionary) read(r *reader) string {
-	n := r.uint()
-	if n&1 != 0 {
-		back := n >> 1
-		if back == 0 || back > uint64(len(d.list)) {
-			r.fail(errShort)
-			return ""
-		}
-		return d.list[uint64(len(d.list))-back]
-	}
-	if n>>1 > uint64(len(r.b)) {
-		r.fail(errShort)
-		return ""
-	}
-	s := string(r.take(int(n >> 1))) //nolint:gosec // it is small
-	if len(s) >= leastWord && len(s) <= mostWord {
-		if len(d.list) >= mostWords {
-			d.list = d.list[:0]
-		}
-		d.list = append(d.list, s)
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"unsafe"
 )
 
 // Write returns the bytes of the value that a pointer points at.
@@ -17,7 +18,7 @@ func (c *Codec) Write(v any) ([]byte, error) {
 		return nil, fmt.Errorf("snapshot: %s in place of a pointer to %s", t, c.root)
 	}
 	w := writer{c: c, b: c.seal[:len(c.seal):len(c.seal)]}
-	c.forms[c.root].put(&w, reflect.ValueOf(v).Elem())
+	c.forms[c.root].put(&w, reflect.ValueOf(v).UnsafePointer())
 	return w.b, w.err
 }
 
@@ -50,24 +51,23 @@ func (w *writer) text(s string) {
 	w.b = append(w.b, s...)
 }
 
-func (w *writer) elements(v reflect.Value, of *form) {
-	if v.Type().Elem().Kind() == reflect.Uint8 {
-		w.b = append(w.b, v.Bytes()...)
-		return
+// itself is the form of a type that writes itself.
+func (f *form) itself(t reflect.Type) {
+	write := func(w *writer, p unsafe.Pointer) {
+		b, err := reflect.NewAt(t, p).Interface().(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil {
+			w.fail(fmt.Errorf("snapshot: %s: %w", t, err))
+		}
+		w.count(len(b))
+		w.b = append(w.b, b...)
 	}
-	for i := range v.Len() {
-		of.put(w, v.Index(i))
-	}
-}
-
-// itself writes a value by its own method.
-func (w *writer) itself(v reflect.Value) {
-	b, err := v.Addr().Interface().(encoding.BinaryMarshaler).MarshalBinary()
-	if err != nil {
-		w.fail(fmt.Errorf("snapshot: %s: %w", v.Type(), err))
-	}
-	w.count(len(b))
-	w.b = append(w.b, b...)
+	f.bare(write, func(w *writer, p unsafe.Pointer) bool {
+		if reflect.NewAt(t, p).Elem().IsZero() {
+			return false
+		}
+		write(w, p)
+		return true
+	}, (*reader).itself)
 }
 
 // variant writes which variant an interface holds, and the value.
@@ -92,8 +92,11 @@ func (w *writer) held(v reflect.Value) {
 		return
 	}
 	w.count(at)
-	if v.Kind() != reflect.Pointer {
-		v = addressable(v)
+	of := w.c.forms[v.Type()]
+	if v.Kind() == reflect.Pointer {
+		to := v.UnsafePointer()
+		of.put(w, unsafe.Pointer(&to)) //nolint:gosec // a pointer is laid out like any other
+		return
 	}
-	w.c.forms[v.Type()].put(w, v)
+	of.put(w, addressable(v).Addr().UnsafePointer())
 }
