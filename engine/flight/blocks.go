@@ -2,7 +2,6 @@ package flight
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -10,6 +9,8 @@ import (
 	"hash"
 	"io"
 	"math"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 const magic = "dialler flight 1\n"
@@ -20,6 +21,9 @@ const (
 	blockFrames = 'F'
 	blockEnd    = 'E'
 )
+
+// packWindow is how far back a packed block refers to what is before it.
+const packWindow = 256 << 10
 
 const (
 	headSize  = 1 + 4 + headCheck
@@ -33,7 +37,7 @@ type Blocks struct {
 	sum     hash.Hash // over all bytes so far
 	size    int64
 	packed  bytes.Buffer
-	packer  *flate.Writer
+	packer  *zstd.Encoder
 	scratch []byte
 }
 
@@ -41,7 +45,9 @@ type Blocks struct {
 func NewBlocks(to io.Writer, h *Header) (*Blocks, error) {
 	b := &Blocks{to: to, sum: sha256.New()}
 	var err error
-	if b.packer, err = flate.NewWriter(&b.packed, flate.BestSpeed); err != nil {
+	if b.packer, err = zstd.NewWriter(&b.packed, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(false)); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(h)

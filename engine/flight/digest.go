@@ -196,7 +196,3 @@ func (d *digester) structure(t reflect.Type) func(sum, reflect.Value) sum {
 		return s
 	}
 }
-
-var dg digester
-
-func Digest(e []run.Effect) uint64 { return dg.effects(e) }

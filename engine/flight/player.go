@@ -2,7 +2,6 @@ package flight
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -10,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"dialler/engine"
 	"dialler/engine/monotonic"
@@ -146,7 +147,7 @@ func (p *Player) End() string { return p.in.end }
 type frameReader struct {
 	blocks blockReader
 	packed bytes.Buffer
-	unpack io.Reader
+	unpack *zstd.Decoder
 	r      *snapshot.Reader
 	block  int64 // where the block begins
 	now    time.Time
@@ -215,7 +216,11 @@ func (f *frameReader) load() error {
 	}
 	f.packed.Write(payload[n:]) // a buffer never fails
 	if f.unpack == nil {
-		f.unpack = flate.NewReader(&f.packed)
+		// A buffer alone would be taken for all there is.
+		if f.unpack, err = zstd.NewReader(struct{ io.Reader }{&f.packed}, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(packWindow)); err != nil {
+			return err
+		}
 	}
 	var frames bytes.Buffer
 	if _, err := io.CopyN(&frames, f.unpack, int64(size)); err != nil { //nolint:gosec // more than there is ends at once
