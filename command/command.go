@@ -32,6 +32,7 @@ type cli struct {
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`
 	Export  exportCmd  `cmd:"" help:"Records for others."`
 	Verify  verifyCmd  `cmd:"" help:"Check what was exported."`
+	Replay  replayCmd  `cmd:"" help:"${help_replay}"`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	args []string // with which the program was started

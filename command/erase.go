@@ -35,17 +35,18 @@ func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
+	data, err := process.DataDir(d.DataDir, d.Instance)
+	if err != nil {
+		return err
+	}
 	dir := d.RecordingsDir
 	if dir == "" {
-		data, err := process.DataDir(d.DataDir, d.Instance)
-		if err != nil {
-			return err
-		}
 		dir = filepath.Join(data, "recordings")
 	}
 	files := recording.New(recording.Config{Dir: dir, Log: log})
 	defer files.Close()
-	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod}
+	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod,
+		Flights: process.NewFlights(data, func() process.Flags { return process.Flags{} }, time.Now, log)}
 	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})
 	if err != nil {
 		return err

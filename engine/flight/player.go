@@ -166,9 +166,11 @@ func (f *frameReader) unreadable() error {
 // next reads an input up to the answers.
 func (f *frameReader) next(in *run.Input) error {
 	for f.r.Left() == 0 {
-		if err := f.load(); err != nil {
+		frames, err := f.load()
+		if err != nil {
 			return err
 		}
+		f.r.Give(frames)
 	}
 	flags := f.r.Byte()
 	now := f.r.Time(f.now)
@@ -189,24 +191,26 @@ func (f *frameReader) next(in *run.Input) error {
 }
 
 // load reads the next block of frames.
-func (f *frameReader) load() error {
+func (f *frameReader) load() ([]byte, error) {
 	if f.end != "" {
-		return io.EOF
+		return nil, io.EOF
 	}
 	f.block = f.blocks.size
 	kind, payload, err := f.blocks.next()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	wrong := func(what string) error { return &Damage{f.block, f.blocks.size, what} }
+	wrong := func(what string) ([]byte, error) { return nil, &Damage{f.block, f.blocks.size, what} }
 	switch kind {
 	case blockEnd:
 		f.end = string(payload)
 		if n, err := io.ReadFull(f.blocks.in, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-			return &Damage{f.blocks.size, f.blocks.size + 1, "there is more after the end"}
+			return nil, &Damage{f.blocks.size, f.blocks.size + 1, "there is more after the end"}
 		}
-		return io.EOF
+		return nil, io.EOF
 	case blockFrames:
+	case blockHeader:
+		return nil, nil
 	default:
 		return wrong("a block of no known kind")
 	}
@@ -219,13 +223,12 @@ func (f *frameReader) load() error {
 		// A buffer alone would be taken for all there is.
 		if f.unpack, err = zstd.NewReader(struct{ io.Reader }{&f.packed}, zstd.WithDecoderConcurrency(1),
 			zstd.WithDecoderMaxWindow(packWindow)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	var frames bytes.Buffer
 	if _, err := io.CopyN(&frames, f.unpack, int64(size)); err != nil { //nolint:gosec // more than there is ends at once
 		return wrong("it cannot be unpacked: " + err.Error())
 	}
-	f.r.Give(frames.Bytes())
-	return nil
+	return frames.Bytes(), nil
 }
