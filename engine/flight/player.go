@@ -96,7 +96,7 @@ func (p *Player) Next() (*Step, error) {
 		return s, p.in.unreadable()
 	case last == answersCrash:
 		if s.Crash == "" {
-			s.Crash = "when it was recorded, but not now"
+			s.Crash = "when it was recorded, in what it asked of the process"
 		}
 		return s, nil
 	case last != answersEnd:

@@ -91,6 +91,9 @@ func (s *said) next(q question) (yes bool, n int64) {
 		return false, 0
 	}
 	got := question(s.in.peek())
+	if got == answersCrash { // the process crashed at it
+		return false, 0
+	}
 	of := got
 	if q < askedCommitLate {
 		of = got &^ 1

@@ -88,6 +88,9 @@ func (c *Codec) Variants() []string {
 	return names
 }
 
+// Types are the types whose values interfaces may hold, sorted by their names.
+func (c *Codec) Types() []reflect.Type { return slices.Clone(c.variants) }
+
 // Failure is an error represented by its text, and by the engine's Error that it wraps.
 type Failure struct {
 	Text  string
