@@ -97,6 +97,15 @@ var importRules = []importRule{
 	{dir: "engine/enginetest/replay",
 		ours:   []string{"engine/..."},
 		remedy: "only tests import it: it keeps the inputs of a run and replays them"},
+	{dir: "engine/flight", core: true,
+		ours:   []string{"engine/..."},
+		third:  []string{"github.com/klauspost/compress/zstd"},
+		remedy: "recordings know runs and how they are packed: where they are stored, process says"},
+	{dir: "engine/snapshot", // not core: it writes values by their layout, with unsafe
+		ours:   []string{"engine"},
+		remedy: "the codec knows no value: the caller lists the types"},
+	{dir: "engine/monotonic",
+		remedy: "it makes times with a monotonic reading, for which it needs unsafe, and nothing else"},
 	{dir: "engine/...", core: true,
 		ours: []string{"engine/..."},
 		remedy: "the core is pure Go on the standard library: let the caller bring the value in with the event, or ask " +

@@ -175,9 +175,9 @@ func replayed(t *testing.T) func(engine.CampaignID, run.Config) campaignactor.Ru
 		return nil
 	}
 	return func(id engine.CampaignID, cfg run.Config) campaignactor.RunRecorder {
-		r := replay.NewShort(id, cfg)
+		r := replay.NewShort(id, cfg, time.Now())
 		t.Cleanup(func() {
-			if err := r.Verify(); err != nil && !t.Failed() {
+			if _, err := r.Verify(); err != nil && !t.Failed() {
 				t.Errorf("the run of %s does not replay: %v", id, err)
 			}
 		})

@@ -12,16 +12,42 @@ import (
 
 	"dialler/actors"
 	"dialler/actors/actortest"
+	campaignactor "dialler/actors/campaign"
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/enginetest/replay"
+	"dialler/engine/run"
 	"dialler/engine/journal"
 )
 
 // BenchmarkCall measures what a call costs the tree, from the due contact to its stored result,
 // over a store, a carrier and a media path that cost almost nothing. Wall-clock time says little
 // here: look at cpu-µs/call and allocs/op.
-func BenchmarkCall(b *testing.B) {
+func BenchmarkCall(b *testing.B) { benchmarkCall(b, nil) }
+
+// BenchmarkRecordedCall is BenchmarkCall with a recording of the run in memory: how many bytes, and
+// what they cost.
+func BenchmarkRecordedCall(b *testing.B) {
+	var lives []*replay.Recorder
+	benchmarkCall(b, func(id engine.CampaignID, cfg run.Config) campaignactor.RunRecorder {
+		lives = append(lives, replay.New(id, cfg, time.Now()))
+		return lives[len(lives)-1]
+	})
+	inputs, size := 0, 0
+	for _, r := range lives {
+		n, err := r.Verify()
+		if err != nil {
+			b.Error(err)
+		}
+		inputs, size = inputs+n, size+r.Size()
+	}
+	b.ReportMetric(float64(inputs)/float64(b.N), "inputs/call")
+	b.ReportMetric(float64(size)/float64(b.N), "recorded-bytes/call")
+}
+
+func benchmarkCall(b *testing.B, record func(engine.CampaignID, run.Config) campaignactor.RunRecorder) {
+	b.Helper()
 	const seats = 200
 	store := actortest.NewStore()
 	store.Delay = 0
@@ -42,7 +68,8 @@ func BenchmarkCall(b *testing.B) {
 			VerdictIn: time.Millisecond,
 			BotIn:     time.Millisecond, Talk: 200 * time.Millisecond}
 	})
-	tree, err := actors.Start(context.Background(), actors.Config{Log: zerolog.New(io.Discard)},
+	tree, err := actors.Start(context.Background(), actors.Config{Log: zerolog.New(io.Discard),
+		Campaigns: campaignactor.Config{RecordRun: record}},
 		actors.Ports{Store: store, Telephony: world, Media: world, Clock: wallClock{time.Now()}})
 	if err != nil {
 		b.Fatal(err)

@@ -33,6 +33,7 @@ type cli struct {
 	Export  exportCmd  `cmd:"" help:"Records for others."`
 	Verify  verifyCmd  `cmd:"" help:"Check what was exported."`
 	Audit   auditCmd   `cmd:"" help:"Compare our history with what others say."`
+	Replay  replayCmd  `cmd:"" help:"${help_replay}"`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	args []string // with which the program was started

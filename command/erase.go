@@ -33,12 +33,17 @@ func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
+	data, err := process.DataDir(d.DataDir, d.Instance)
+	if err != nil {
+		return err
+	}
 	files, err := d.recordings(d.RecordingsDir, log)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod}
+	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod,
+		Flights: process.NewFlights(data, func() process.Flags { return process.Flags{} }, time.Now, log)}
 	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})
 	if err != nil {
 		return err

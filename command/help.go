@@ -9,6 +9,10 @@ var help = kong.Vars{
 	"help_log_level": "Minimum level of log lines: debug, info, warn, error.",
 	"help_sandbox": "Run the dialler with a model carrier, a model bot and a " +
 		"campaign of 400 contacts, all on this machine.",
+	"help_replay": "Replay the recording of a campaign's run, and compare every effect with what was recorded.",
+	"help_replay_until": "Stop at this event, by its number in the campaign's history or its type " +
+		"(attempt.ended), and explain what the campaign did then.",
+	"help_replay_explain": "Print whenever it changes why this contact, by its identifier or number, is or is not called.",
 	"help_bench": "A model carrier, a model bot, a cluster for you to break; measurements of " +
 		"classification, campaigns, consoles, calls and triggers.",
 	"help_sim": "Simulate pacing: how a scenario turns out with each policy, in seconds instead of hours.",

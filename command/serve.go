@@ -33,9 +33,10 @@ func Main(args []string) int {
 
 // exitStatus is how a program ends whose reason a script must tell from others.
 var exitStatus = map[string]int{
-	"cdr_unreadable":  2, // a carrier's file is not as its format says
-	"signer_unknown":  2, // a file is whole, but nobody says by whom
-	"database_in_use": 3, // another dialler serves the database
+	"cdr_unreadable":       2, // a carrier's file is not as its format says
+	"recording_not_closed": 2, // it replays as far as it goes
+	"signer_unknown":       2, // a file is whole, but nobody says by whom
+	"database_in_use":      3, // another dialler serves the database
 }
 
 // collectAt is the heap growth before a garbage collection, in per cent of the live heap.

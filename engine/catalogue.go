@@ -320,6 +320,8 @@ var Catalogue = []CodeText{
 		"Try again once the node that is named is up.",
 	},
 	{"recording_in_progress", "The recording is being written", "Ask again in a moment."},
+	{"recording_not_closed", "The recording was not closed, and replays only to where it ends",
+		"The dialler is still running, or was killed: all that was recorded is as it was."},
 	{
 		"recording_not_found", "There is no recording of this call",
 		"Switch recording on in the campaign before its calls.",

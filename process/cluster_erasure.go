@@ -53,13 +53,19 @@ func (p *Process) eraseHere(ctx context.Context, s erasureStep) error {
 	case "open":
 		return p.tree.BeginErasure(ctx, n, s.Campaigns, s.Campaigns, history.ErasedReason)
 	case "files":
+		if err := p.flights.Forget(n); err != nil {
+			return err
+		}
 		return removeFiles(p.recorder, s.Recordings)
 	case "end":
 		up, err := p.tree.Ownership().Up(ctx) // more than those that have the person, if an earlier step was lost
 		if err != nil {
 			return err
 		}
-		return p.tree.EndErasure(ctx, n, s.Tombstone, up, s.Matches)
+		if err := p.tree.EndErasure(ctx, n, s.Tombstone, up, s.Matches); err != nil {
+			return err
+		}
+		return p.flights.Forget(n) // the end names it once more
 	}
 	return engine.Invalid("request_unreadable", "")
 }
@@ -146,8 +152,8 @@ func (e clusterErasure) Begin(ctx context.Context, n engine.PhoneNumber, found *
 }
 
 // RemoveFiles implements erasing.
-func (e clusterErasure) RemoveFiles(ctx context.Context, found *history.Traces) error {
-	return e.p.eraseEverywhere(ctx, erasureStep{Step: "files", Recordings: places(found)})
+func (e clusterErasure) RemoveFiles(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error {
+	return e.p.eraseEverywhere(ctx, erasureStep{Step: "files", Number: n, Recordings: places(found)})
 }
 
 // End implements erasing.

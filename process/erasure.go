@@ -11,6 +11,7 @@ import (
 	"dialler/media/recording"
 	"dialler/persistence"
 	"dialler/persistence/history"
+	"dialler/process/flights"
 )
 
 // holdForErasure bounds how long a number is held while its person is erased, in case this process
@@ -45,6 +46,8 @@ func spoolWritten(ctx context.Context, records func() int64) error {
 type Eraser struct {
 	Store *persistence.Store
 	Files *recording.Recorder
+	// Flights are the recordings of runs.
+	Flights *flights.Keeper
 	// running is what runs and may know the person, nil if no dialler runs in this process.
 	running erasing
 	// CalleePeriod is the period of --callee-cap, 0 without one.
@@ -56,7 +59,7 @@ type erasing interface {
 	// Begin removes the person from campaigns and blocks triggers for the number; it fails while a
 	// recording of the person is being written.
 	Begin(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error
-	RemoveFiles(ctx context.Context, found *history.Traces) error
+	RemoveFiles(ctx context.Context, n engine.PhoneNumber, found *history.Traces) error
 	// End makes every tree forget the person.
 	End(
 		ctx context.Context,
@@ -102,8 +105,9 @@ func removeFiles(files *recording.Recorder, ids []string) error {
 // erasure is what an Eraser needs in a single process: the tree, nil if no dialler runs, and the
 // files.
 type erasure struct {
-	files *recording.Recorder
-	tree  *actors.Tree
+	files   *recording.Recorder
+	flights *flights.Keeper
+	tree    *actors.Tree
 }
 
 // Begin implements erasing.
@@ -115,7 +119,10 @@ func (e erasure) Begin(ctx context.Context, n engine.PhoneNumber, found *history
 }
 
 // RemoveFiles implements erasing.
-func (e erasure) RemoveFiles(_ context.Context, found *history.Traces) error {
+func (e erasure) RemoveFiles(_ context.Context, n engine.PhoneNumber, found *history.Traces) error {
+	if err := e.flights.Forget(n); err != nil {
+		return err
+	}
 	return removeFiles(e.files, places(found))
 }
 
@@ -129,7 +136,10 @@ func (e erasure) End(
 	if e.tree == nil {
 		return nil
 	}
-	return e.tree.EndErasure(ctx, n, tombstone, found.Campaigns, matches)
+	if err := e.tree.EndErasure(ctx, n, tombstone, found.Campaigns, matches); err != nil {
+		return err
+	}
+	return e.flights.Forget(n) // the end names it once more
 }
 
 // Erase erases a person from everything that is stored. The number is held until every component
@@ -171,13 +181,13 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	}
 	running := e.running
 	if running == nil {
-		running = erasure{files: e.Files}
+		running = erasure{files: e.Files, flights: e.Flights}
 	}
 	if err := running.Begin(ctx, n, &found); err != nil {
 		return engine.ErasedPerson{}, err
 	}
 	// The files are deleted first, because a file without a row would never be found.
-	if err := running.RemoveFiles(ctx, &found); err != nil {
+	if err := running.RemoveFiles(ctx, n, &found); err != nil {
 		return engine.ErasedPerson{}, err
 	}
 	done, err := e.Store.Records.ErasePerson(ctx, gone)

@@ -44,6 +44,9 @@ type Flags struct {
 	KeepLadders  int    `name:"keep-ladders" help:"${help_keep_ladders}" default:"14" placeholder:"DAYS"`
 	KeepAttempts int    `name:"keep-attempts" help:"${help_keep_attempts}" default:"0" placeholder:"DAYS"`
 	KeepEvents   int    `name:"keep-events" help:"${help_keep_events}" default:"0" placeholder:"DAYS"`
+	RecordRuns   bool   `name:"record-runs" help:"${help_record_runs}"`
+	KeepFlights  int    `name:"keep-flights" help:"${help_keep_flights}" default:"30" placeholder:"DAYS"`
+	FlightsSize  int    `name:"flights-size" help:"${help_flights_size}" default:"1024" placeholder:"MIB"`
 	SIPLadders   string `name:"sip-ladders" help:"${help_sip_ladders}" enum:"failed,all,none" default:"failed"`
 
 	TakeOver      bool   `name:"take-over" help:"${help_take_over}"`

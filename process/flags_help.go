@@ -42,7 +42,11 @@ var FlagHelp = map[string]string{
 		"them forever. Their counters stay.",
 	"help_keep_events": "Days to keep the events of ended runs, 90 at least; 0 keeps " +
 		"them forever. The activity log stays.",
-	"help_sip_ladders": "Which calls' SIP messages are kept (--keep-ladders): failed, all or none.",
+	"help_record_runs": "Record the inputs of campaigns' runs in the folder flights of the data folder, " +
+		"for dialler replay. The files contain phone numbers and variables.",
+	"help_keep_flights": "Days to keep the recordings of runs; 0 keeps them until --flights-size is reached.",
+	"help_flights_size": "How much of the disk the recordings of runs may take, in MiB; the oldest are deleted first.",
+	"help_sip_ladders":  "Which calls' SIP messages are kept (--keep-ladders): failed, all or none.",
 	"help_take_over": "Take the place of the single dialler that serves the database: its " +
 		"calls are ended, then this one starts. Without this flag it is refused.",
 	"help_cluster": "How the nodes of a cluster find each other: etcd://HOST:PORT,…/PREFIX, or for a trial " +

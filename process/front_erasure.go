@@ -18,7 +18,7 @@ func (f *Front) ErasePerson(
 			return engine.ErasedPerson{}, err
 		}
 	}
-	e := Eraser{Store: f.Store, Files: f.p.recorder, running: erasure{f.p.recorder, f.tree}}
+	e := Eraser{Store: f.Store, Files: f.p.recorder, running: erasure{f.p.recorder, f.p.flights, f.tree}}
 	if f.p.several != nil {
 		e.running = clusterErasure{f.p}
 	}

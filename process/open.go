@@ -131,6 +131,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err := p.openRecorder(name); err != nil {
 		return err
 	}
+	p.openFlights(data)
 	if _, err := configfile.Apply(ctx, p.store, trunks); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			OnInvite:    func(waited time.Duration) { p.histograms.Delays.Observe(waited.Seconds()) },
 			PlacedHere:  func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
 			DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget},
-		Campaigns: campaignactor.Config{RecordRun: p.tuning.recordRun}, AllowedCountries: flags.AllowedCountries,
+		Campaigns: campaignactor.Config{RecordRun: p.recordRun()}, AllowedCountries: flags.AllowedCountries,
 		CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
 	}
 	if p.tuning.tree != nil {

@@ -26,6 +26,7 @@ import (
 	"dialler/persistence/failure"
 	"dialler/persistence/private"
 	"dialler/persistence/spool"
+	"dialler/process/flights"
 	"dialler/process/metrics"
 	"dialler/process/outgoing"
 	"dialler/process/witness"
@@ -51,6 +52,7 @@ type Process struct {
 	ladders  *ladderKeeper
 	media    *media.Engine
 	recorder *recording.Recorder
+	flights  *flights.Keeper
 	tree     *actors.Tree
 	lease    *lease    // nil outside a cluster
 	alone    *ownLease // nil in a cluster

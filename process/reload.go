@@ -15,7 +15,7 @@ import (
 // reloadable are the names of the flags that take effect without a restart.
 var reloadable = map[string]bool{
 	"allowed-countries": true, "callee-cap": true, "callee-period": true, "drain-timeout": true,
-	"keep-ladders": true, "keep-attempts": true, "keep-events": true,
+	"keep-ladders": true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
 }
 
 // check validates the settings that can be validated by themselves.

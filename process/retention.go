@@ -13,7 +13,7 @@ import (
 
 const day = 24 * time.Hour
 
-// keepCap bounds the days of --keep-ladders, --keep-attempts and --keep-events.
+// keepCap bounds the days of --keep-ladders, --keep-flights, --keep-attempts and --keep-events.
 const keepCap = 36500
 
 // checkKeep refuses retention periods that would drop calls that the rules still need.
@@ -23,7 +23,7 @@ func checkKeep(f *Flags) error {
 		days  int
 		least int
 	}{
-		{"keep-ladders", f.KeepLadders, 0}, {"keep-attempts", f.KeepAttempts, int(history.LeastKept / day)},
+		{"keep-ladders", f.KeepLadders, 0}, {"keep-flights", f.KeepFlights, 0}, {"keep-attempts", f.KeepAttempts, int(history.LeastKept / day)},
 		{"keep-events", f.KeepEvents, int(history.LeastKept / day)},
 	} {
 		if k.days != 0 && (k.days < k.least || k.days > keepCap || k.days < 0) {
@@ -35,6 +35,9 @@ func checkKeep(f *Flags) error {
 				k.days,
 			)
 		}
+	}
+	if f.RecordRuns && (f.FlightsSize < 1 || f.FlightsSize > 1<<20) {
+		return fmt.Errorf("--flights-size must be 1 to %d MiB; got %d", 1<<20, f.FlightsSize)
 	}
 	return nil
 }

@@ -55,9 +55,11 @@ func (c Config) WithDefaults() Config {
 // RunRecorder records a run's inputs and effects. It must not block.
 type RunRecorder interface {
 	// Before gets an input and returns the one to apply in its place: the same, but with queries to
-	// the process going through the recorder. After gets the effects.
+	// the process going through the recorder. After gets the effects. Close follows the last input,
+	// or the one at which the run crashed.
 	Before(core.Input) core.Input
 	After([]core.Effect)
+	Close()
 }
 
 // Configs fetches the documents at Config URLs.

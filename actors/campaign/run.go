@@ -62,7 +62,11 @@ func (r *run) Receive(ctx actor.Context) {
 		e := &core.Started{}
 		_, _ = rand.Read(e.Seed[:]) // crypto/rand.Read never fails
 		r.apply(e, "")
-	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case *actor.Stopped, *actor.Restarting:
+		if r.record != nil {
+			r.record.Close()
+		}
+	case *actor.Stopping:
 	case *writer.BarrierPassed:
 		r.apply(&core.Durable{Ticket: m.N}, "")
 	case *call.Durable:

@@ -107,6 +107,9 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		campaign.Remove{})
 })
 
+// Codec writes and reads every event that a run accepts.
+func Codec() *snapshot.Codec { return codec() }
+
 // MarshalBinary serialises the run: a State read from it behaves as this one would.
 func (s *State) MarshalBinary() ([]byte, error) { return codec().Write(s) }
 

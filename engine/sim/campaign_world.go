@@ -78,7 +78,8 @@ func RunCampaigns(in Installation, seed uint64) CampaignsResult {
 	return w.result()
 }
 
-func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
+// newCampaignWorld makes a world; arrange is done to it before anything happens.
+func newCampaignWorld(in Installation, seed uint64, arrange ...func(*campaignWorld)) *campaignWorld {
 	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
 		legs: map[engine.LegID]*leg{}, calls: map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
@@ -91,6 +92,9 @@ func newCampaignWorld(in Installation, seed uint64) *campaignWorld {
 	w.check.begin(w)
 	for i := range in.Campaigns {
 		w.create(i)
+	}
+	for _, f := range arrange {
+		f(w)
 	}
 	w.boot()
 	for _, c := range w.campaigns {

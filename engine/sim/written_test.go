@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dialler/engine/callee"
-	"dialler/engine/enginetest/replay"
+	"dialler/engine/flight"
 	"dialler/engine/run"
 )
 
@@ -40,7 +40,7 @@ func (d *writtenDown) play(t *testing.T, in Installation, seed uint64) (o outcom
 			o.writes++
 		}
 		out, err := applied(r, in)
-		text := replay.Text(out)
+		text := flight.Text(out)
 		if len(o.effects) == d.show {
 			o.shown = fmt.Sprintf("%T of %s at %s:\n%s", in.Event, r.c.id, w.now, text)
 		}

@@ -5,10 +5,11 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+	"unsafe"
 
 	"dialler/engine"
 )
@@ -17,55 +18,78 @@ import (
 // those with the tag. The method has a pointer receiver.
 type Parts interface{ Parts() []any }
 
-// Codec writes and reads values of one type. It is safe for concurrent use.
+// Codec writes and reads values of one type, and single values of its variants. It is safe for
+// concurrent use.
 type Codec struct {
 	root     reflect.Type
-	forms    map[reflect.Type]form
-	variants map[string]reflect.Type // types that interfaces may hold, by name
-	seal     [sha256.Size]byte       // over the variants, and the names and types of all fields
+	forms    map[reflect.Type]*form
+	variants []reflect.Type // types that interfaces may hold, by name
+	place    map[reflect.Type]int
+	seal     [sha256.Size]byte // over the variants, and the names and types of all fields
 	problem  error
 }
 
-// form is how values of a type are written.
+// form is how values of a type are written and read: get reads what put wrote, got what some wrote.
 type form struct {
-	binary bool  // written by their own method
-	fields []int // for a struct: the exported ones
-	parts  bool  // followed by its Parts
+	put  put
+	get  func(*reader, reflect.Value)
+	some some
+	got  func(*reader, reflect.Value)
 }
 
 var (
+	moment      = reflect.TypeFor[time.Time]()
 	marshaler   = reflect.TypeFor[encoding.BinaryMarshaler]()
 	unmarshaler = reflect.TypeFor[encoding.BinaryUnmarshaler]()
 )
 
 const tag = "snapshot"
 
+// layout is part of the seal: bytes of an earlier layout are refused.
+const layout = "2\n"
+
 // Of returns the codec of a value's type. The variants are values of the types that interfaces may
 // hold; any other error is written as a Failure.
 func Of(root any, variants ...any) *Codec {
-	c := &Codec{root: reflect.TypeOf(root), forms: map[reflect.Type]form{}, variants: map[string]reflect.Type{}}
+	c := &Codec{root: reflect.TypeOf(root), forms: map[reflect.Type]*form{}, place: map[reflect.Type]int{}}
 	l := learner{Codec: c}
-	l.fields(c.root) // by its fields, even if it writes itself with this codec
+	l.shape.WriteString(layout)
+	l.forms[c.root] = &form{}
+	l.fields(c.root, l.forms[c.root]) // by its fields, even if it writes itself with this codec
 	for _, v := range append(variants, &engine.Error{}, &Failure{}) {
-		t := reflect.TypeOf(v)
-		if _, twice := c.variants[t.String()]; twice {
+		c.variants = append(c.variants, reflect.TypeOf(v))
+	}
+	slices.SortFunc(c.variants, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
+	for i, t := range c.variants {
+		if i > 0 && c.variants[i-1].String() == t.String() {
 			l.wrong(t, "there are two variants of that name")
 		}
-		c.variants[t.String()] = t
-	}
-	for _, name := range c.Variants() {
-		l.shape.WriteString(name + "\n")
-		l.learn(c.variants[name])
+		c.place[t] = i
+		l.shape.WriteString(t.String() + "\n")
+		l.learn(t)
 	}
 	c.seal = sha256.Sum256([]byte(l.shape.String()))
 	return c
 }
 
+// Seal names the types that the codec knows, and how they are written: only a codec with the same
+// seal reads what this one wrote.
+func (c *Codec) Seal() [sha256.Size]byte { return c.seal }
+
 // Problem says which types cannot be written, nil if all can.
 func (c *Codec) Problem() error { return c.problem }
 
 // Variants names the types whose values interfaces may hold, sorted.
-func (c *Codec) Variants() []string { return slices.Sorted(maps.Keys(c.variants)) }
+func (c *Codec) Variants() []string {
+	names := make([]string, len(c.variants))
+	for i, t := range c.variants {
+		names[i] = t.String()
+	}
+	return names
+}
+
+// Types are the types whose values interfaces may hold, sorted by their names.
+func (c *Codec) Types() []reflect.Type { return slices.Clone(c.variants) }
 
 // Failure is an error represented by its text, and by the engine's Error that it wraps.
 type Failure struct {
@@ -99,31 +123,42 @@ func (l *learner) wrong(t reflect.Type, what string) {
 	l.problem = errors.Join(l.problem, fmt.Errorf("%s: %s", t, what))
 }
 
-func (l *learner) learn(t reflect.Type) {
-	if _, known := l.forms[t]; known {
-		return
+// learn returns the form of a type, which is complete once everything is learnt.
+func (l *learner) learn(t reflect.Type) *form {
+	if f, known := l.forms[t]; known {
+		return f
 	}
-	l.forms[t] = form{}
+	f := &form{}
+	l.forms[t] = f
 	switch k := t.Kind(); {
+	case t == moment:
+		number(f, (*writer).time, func(r *reader, v reflect.Value) { *v.Addr().Interface().(*time.Time) = r.time() })
 	case t.Implements(marshaler) && k != reflect.Pointer || reflect.PointerTo(t).Implements(marshaler):
-		l.forms[t] = form{binary: true}
+		f.itself(t)
 		if fmt.Fprintf(&l.shape, "%s writes itself\n", t); !reflect.PointerTo(t).Implements(unmarshaler) {
 			l.wrong(t, "it writes itself and does not read itself")
 		}
 	case k == reflect.Struct:
-		l.fields(t)
-	case k == reflect.Pointer, k == reflect.Slice, k == reflect.Array:
-		l.learn(t.Elem())
+		l.fields(t, f)
+	case k == reflect.Pointer:
+		f.pointer(t, l.learn(t.Elem()))
+	case k == reflect.Slice:
+		f.list(t, l.learn(t.Elem()))
+	case k == reflect.Array:
+		f.array(t, l.learn(t.Elem()))
 	case k == reflect.Map:
-		l.learn(t.Key())
-		l.learn(t.Elem())
-	case k == reflect.Func, k == reflect.Chan, k == reflect.UnsafePointer, k == reflect.Uintptr:
+		f.entries(t, l.learn(t.Key()), l.learn(t.Elem()))
+	case k == reflect.Interface:
+		f.flagged(func(w *writer, p unsafe.Pointer) bool { return w.variant(reflect.NewAt(t, p).Elem()) },
+			(*reader).variant)
+	case !f.basic(k):
 		l.wrong(t, "it cannot be written")
 	}
+	return f
 }
 
-func (l *learner) fields(t reflect.Type) {
-	var f form
+func (l *learner) fields(t reflect.Type, f *form) {
+	var exported, parts []field
 	zero := reflect.New(t)
 	var hidden []reflect.Value
 	for i := range t.NumField() {
@@ -132,21 +167,21 @@ func (l *learner) fields(t reflect.Type) {
 			continue
 		}
 		fmt.Fprintf(&l.shape, "%s.%s %s\n", t, of.Name, of.Type)
-		l.learn(of.Type)
+		one := field{of.Offset, i, l.learn(of.Type)}
 		if of.IsExported() {
-			f.fields = append(f.fields, i)
+			exported = append(exported, one)
 			continue
 		}
-		hidden = append(hidden, zero.Elem().Field(i))
+		hidden, parts = append(hidden, zero.Elem().Field(i)), append(parts, one)
 	}
 	if len(hidden) > 0 {
 		p, ok := zero.Interface().(Parts)
-		if f.parts = ok && slices.EqualFunc(hidden, p.Parts(), func(field reflect.Value, part any) bool {
+		if !ok || !slices.EqualFunc(hidden, p.Parts(), func(field reflect.Value, part any) bool {
 			v := reflect.ValueOf(part)
 			return v.Kind() == reflect.Pointer && v.Type().Elem() == field.Type() && v.Pointer() == field.Addr().Pointer()
-		}); !f.parts {
+		}) {
 			l.wrong(t, "its Parts are not its unexported fields")
 		}
 	}
-	l.forms[t] = f
+	f.fields(exported, parts)
 }

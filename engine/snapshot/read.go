@@ -28,7 +28,7 @@ func (c *Codec) Read(b []byte, into any) error {
 		return errOther
 	}
 	r := reader{c: c, b: rest}
-	r.fields(reflect.ValueOf(into).Elem())
+	c.forms[c.root].get(&r, reflect.ValueOf(into).Elem())
 	if len(r.b) > 0 {
 		r.fail(errShort)
 	}
@@ -36,9 +36,11 @@ func (c *Codec) Read(b []byte, into any) error {
 }
 
 type reader struct {
-	c   *Codec
-	b   []byte
-	err error
+	c     *Codec
+	b     []byte
+	words *dictionary
+	clock *clock
+	err   error
 }
 
 // fail ends the reading and discards the rest.
@@ -52,7 +54,7 @@ func (r *reader) fail(err error) {
 func (r *reader) take(n int) []byte {
 	if n < 0 || n > len(r.b) {
 		r.fail(errShort)
-		return make([]byte, 8) // of a float
+		return make([]byte, max(8, min(n, 64))) // of a float, or of the bits of a struct
 	}
 	b := r.b[:n]
 	r.b = r.b[n:]
@@ -89,100 +91,57 @@ func (r *reader) count() int {
 	return int(n) //nolint:gosec // it is small
 }
 
-func (r *reader) flag() bool { return r.uint() != 0 }
+func (r *reader) float() float64 { return math.Float64frombits(binary.LittleEndian.Uint64(r.take(8))) }
 
-func (r *reader) text() string { return string(r.take(r.count())) }
+func (r *reader) text() string {
+	if r.words != nil {
+		return r.words.read(r)
+	}
+	return string(r.take(r.count()))
+}
 
-// value fills in an addressable value.
-func (r *reader) value(v reflect.Value) { r.formed(v, r.c.forms[v.Type()]) }
-
-func (r *reader) formed(v reflect.Value, f form) {
-	t := v.Type()
-	if f.binary {
-		err := v.Addr().Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary([]byte(r.text()))
-		if err != nil {
-			r.fail(fmt.Errorf("snapshot: %s: %w", t, err))
+func (r *reader) elements(v reflect.Value, of *form) {
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		b := r.take(v.Len())
+		if r.err == nil {
+			reflect.Copy(v, reflect.ValueOf(b).Convert(reflect.SliceOf(v.Type().Elem())))
 		}
 		return
 	}
-	switch t.Kind() { //nolint:exhaustive // the others have no form
-	case reflect.Bool:
-		v.SetBool(r.flag())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(r.int())
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(r.uint())
-	case reflect.Float32, reflect.Float64:
-		v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(r.take(8))))
-	case reflect.String:
-		v.SetString(r.text())
-	case reflect.Pointer:
-		v.SetZero()
-		if r.flag() {
-			v.Set(reflect.New(t.Elem()))
-			r.value(v.Elem())
-		}
-	case reflect.Interface:
-		r.variant(v)
-	case reflect.Struct:
-		r.fields(v)
-	case reflect.Slice:
-		v.SetZero()
-		if n := r.count(); n > 0 {
-			v.Set(reflect.MakeSlice(t, n-1, n-1))
-			r.elements(v)
-		}
-	case reflect.Array:
-		r.elements(v)
-	case reflect.Map:
-		v.SetZero()
-		if n := r.count(); n > 0 {
-			v.Set(reflect.MakeMapWithSize(t, n-1))
-			r.entries(v, n-1)
-		}
-	}
-}
-
-func (r *reader) elements(v reflect.Value) {
-	f := r.c.forms[v.Type().Elem()]
 	for i := range v.Len() {
-		r.formed(v.Index(i), f)
+		of.get(r, v.Index(i))
 	}
 }
 
-func (r *reader) entries(v reflect.Value, n int) {
-	for ; n > 0 && r.err == nil; n-- {
-		key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		r.value(key)
-		r.value(elem)
-		v.SetMapIndex(key, elem)
-	}
-}
-
-func (r *reader) fields(v reflect.Value) {
-	f := r.c.forms[v.Type()]
-	for _, i := range f.fields {
-		r.value(v.Field(i))
-	}
-	if f.parts {
-		for _, p := range v.Addr().Interface().(Parts).Parts() {
-			r.value(reflect.ValueOf(p).Elem())
-		}
+// itself reads a value by its own method.
+func (r *reader) itself(v reflect.Value) {
+	err := v.Addr().Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(bytes.Clone(r.take(r.count())))
+	if err != nil {
+		r.fail(fmt.Errorf("snapshot: %s: %w", v.Type(), err))
 	}
 }
 
 func (r *reader) variant(v reflect.Value) {
 	v.SetZero()
-	name := r.text()
-	if name == "" {
-		return
+	if held := r.held(); held.IsValid() {
+		if !held.Type().AssignableTo(v.Type()) {
+			r.fail(errOther)
+			return
+		}
+		v.Set(held)
 	}
-	t, known := r.c.variants[name]
-	if !known || !t.AssignableTo(v.Type()) {
+}
+
+// held reads a variant, invalid when there is none of that number.
+func (r *reader) held() reflect.Value {
+	n := r.uint()
+	if r.err == nil && n >= uint64(len(r.c.variants)) {
 		r.fail(errOther)
-		return
 	}
-	held := reflect.New(t).Elem()
-	r.value(held)
-	v.Set(held)
+	if r.err != nil {
+		return reflect.Value{}
+	}
+	held := reflect.New(r.c.variants[n]).Elem()
+	r.c.forms[held.Type()].get(r, held)
+	return held
 }

@@ -1,4 +1,4 @@
-package replay
+package flight
 
 import (
 	"bytes"
@@ -9,72 +9,17 @@ import (
 	"strconv"
 	"time"
 
-	"dialler/engine/pacing"
+	"dialler/engine/run"
 )
 
-// clone copies a value and everything that it points at. Errors stay the same, since they are
-// compared by identity, and so do functions.
-func clone(v any) any {
-	if v == nil {
-		return nil
+// Text renders effects, including the events of their writes, deterministically.
+func Text(effects []run.Effect) []byte {
+	var b bytes.Buffer
+	for _, e := range effects {
+		render(&b, e)
+		b.WriteByte('\n')
 	}
-	return cloned(reflect.ValueOf(v)).Interface()
-}
-
-var (
-	errorType = reflect.TypeFor[error]()
-	timeType  = reflect.TypeFor[time.Time]()
-	hoursType = reflect.TypeFor[pacing.Hours]()
-)
-
-func cloned(v reflect.Value) reflect.Value {
-	out := reflect.New(v.Type()).Elem()
-	out.Set(v)
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() && !v.Type().Implements(errorType) {
-			out.Set(reflect.New(v.Type().Elem()))
-			out.Elem().Set(cloned(v.Elem()))
-		}
-	case reflect.Interface:
-		if !v.IsNil() && v.Type() != errorType {
-			out.Set(cloned(v.Elem()))
-		}
-	case reflect.Struct:
-		switch v.Type() {
-		case timeType:
-			return out
-		case hoursType:
-			h, _ := v.Interface().(pacing.Hours)
-			out.Set(reflect.ValueOf(h.Clone()))
-			return out
-		}
-		for i := range v.NumField() {
-			if f := out.Field(i); f.CanSet() {
-				f.Set(cloned(v.Field(i)))
-			}
-		}
-	case reflect.Slice:
-		if !v.IsNil() {
-			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-			for i := range v.Len() {
-				out.Index(i).Set(cloned(v.Index(i)))
-			}
-		}
-	case reflect.Array:
-		for i := range v.Len() {
-			out.Index(i).Set(cloned(v.Index(i)))
-		}
-	case reflect.Map:
-		if !v.IsNil() {
-			out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
-			for it := v.MapRange(); it.Next(); {
-				out.SetMapIndex(it.Key(), cloned(it.Value()))
-			}
-		}
-	default:
-	}
-	return out
+	return b.Bytes()
 }
 
 // render writes a value and everything that it points at, maps in the order of their keys.
@@ -100,7 +45,7 @@ func rendered(b *bytes.Buffer, v reflect.Value) {
 		}
 		rendered(b, v.Elem())
 	case reflect.Struct:
-		if v.Type() == timeType {
+		if v.Type() == moment {
 			if t, ok := v.Interface().(time.Time); ok {
 				b.WriteString(strconv.FormatInt(t.UnixNano(), 10))
 				return
