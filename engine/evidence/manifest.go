@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"time"
@@ -9,10 +11,13 @@ import (
 )
 
 // Format identifies the format of the file; a manifest begins with it.
-const Format = "dialler.evidence.2"
+const Format = "dialler.evidence.3"
 
-// formatBefore is a format that is still read: without the last of AttemptColumns.
-const formatBefore = "dialler.evidence.1"
+// Formats that are still read: without rows, and the first also without the last of AttemptColumns.
+const (
+	formatFirst  = "dialler.evidence.1"
+	formatBefore = "dialler.evidence.2"
+)
 
 // The files of the zip.
 const (
@@ -25,10 +30,27 @@ const (
 	SuppressionsFile = "suppressions.csv"
 	EventsFile       = "events.jsonl"
 	BatchesFile      = "batches.jsonl"
+	// CampaignBatchesFile has the batches of the campaign's chain 0: of rows that are of no run.
+	CampaignBatchesFile = "campaign_batches.jsonl"
+	RowsFile            = "rows.jsonl"
+	ReadmeFile          = "README.txt"
+	SummaryFile         = "summary.html"
 )
 
-// partFiles are the files named in the manifest, in order.
-var partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile}
+// partFiles are the files named in the manifest, in order; partsBefore those of former formats.
+var (
+	partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile,
+		CampaignBatchesFile, RowsFile, ReadmeFile, SummaryFile}
+	partsBefore = partFiles[:6]
+)
+
+// parts are the files that the manifest must name.
+func (m *Manifest) parts() []string {
+	if m.Format == Format {
+		return partFiles
+	}
+	return partsBefore
+}
 
 // Manifest is the signed content.
 type Manifest struct {
@@ -46,6 +68,12 @@ type Manifest struct {
 	Batches   int64  `json:"batches"`
 	Head      string `json:"head"` // hash of the last batch, "" if there is none
 	Summary
+	CampaignBatches int64  `json:"campaign_batches"`
+	CampaignHead    string `json:"campaign_head"` // likewise, of the campaign's chain of no run
+	// Digests says that rows are in the file with what proves them; Columns are the types of their
+	// columns, by table.
+	Digests bool                         `json:"digests"`
+	Columns map[string]map[string]string `json:"columns,omitempty"`
 	// Findings are what the audit of the run found when the file was made: where tables and history
 	// differ, the figures above prove nothing.
 	Findings []string `json:"findings"`
@@ -57,6 +85,12 @@ type Part struct {
 	File   string `json:"file"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+}
+
+// PartOf says what the manifest says of a file.
+func PartOf(file string, content []byte) Part {
+	sum := sha256.Sum256(content)
+	return Part{file, int64(len(content)), hex.EncodeToString(sum[:])}
 }
 
 // Summary are the figures of a run, computed only from its attempts.

@@ -36,6 +36,9 @@ type Verdict struct {
 	Key string `json:"key"`
 	// Wrong are sentences about each problem; the file is sound if there are none.
 	Wrong []string `json:"wrong"`
+
+	standings standings // what the batches say of rows
+	listed    sums      // what attempts.csv says of ended attempts
 }
 
 func (v *Verdict) wrong(format string, args ...any) {
@@ -52,7 +55,7 @@ var errNoEvidence = engine.Invalid("evidence_unreadable", "")
 // events agree, and that the figures of the manifest are those of the attempts. An error means that
 // it cannot be read as such a file at all.
 func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err error) {
-	v.Wrong = []string{}
+	v.Wrong, v.standings = []string{}, standings{}
 	z, err := zip.NewReader(file, size)
 	if err != nil {
 		return v, errNoEvidence
@@ -72,7 +75,8 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 		}
 	}
 	manifest, signature := small[0], small[1]
-	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format && v.Manifest.Format != formatBefore {
+	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format &&
+		v.Manifest.Format != formatBefore && v.Manifest.Format != formatFirst {
 		return v, errNoEvidence
 	}
 	public, err := seal.ParsePublic(small[2])
@@ -119,19 +123,19 @@ func readAll(f *zip.File) ([]byte, error) {
 // parts checks the parts and their consistency.
 func (v *Verdict) parts(files map[string]*zip.File) {
 	m := &v.Manifest
-	if len(m.Parts) != len(partFiles) {
-		v.wrong("the manifest names %d parts, not %d", len(m.Parts), len(partFiles))
+	if len(m.Parts) != len(m.parts()) {
+		v.wrong("the manifest names %d parts, not %d", len(m.Parts), len(m.parts()))
 		return
 	}
 	for i, p := range m.Parts {
-		if p.File != partFiles[i] || files[p.File] == nil {
-			v.wrong("part %s is missing", partFiles[i])
+		if p.File != m.parts()[i] || files[p.File] == nil {
+			v.wrong("part %s is missing", m.parts()[i])
 			return
 		}
 	}
 	var listed, told facts
+	var rules Rules
 	v.part(files, RulesFile, func(r io.Reader) error {
-		var rules Rules
 		return json.NewDecoder(io.LimitReader(r, 4*manifestCap)).Decode(&rules)
 	})
 	v.part(files, AttemptsFile, func(r io.Reader) (err error) {
@@ -152,15 +156,38 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 		told, err = v.events(r, batches)
 		return err
 	})
+	if m.Format == Format {
+		v.allRows(files, &rules)
+	}
 	if listed != told {
 		v.wrong("%s has %d attempts, of which %d ended and %d were abandoned; %s gives %d, %d and %d, or different ones",
 			AttemptsFile, listed.begun, listed.ended, listed.abandoned, EventsFile, told.begun, told.ended, told.abandoned)
 	}
 }
 
+// allRows checks the rows, and attempts.csv with them.
+func (v *Verdict) allRows(files map[string]*zip.File, rules *Rules) {
+	if !v.Manifest.Digests {
+		v.part(files, CampaignBatchesFile, nil)
+		v.part(files, RowsFile, nil)
+	} else {
+		var rows sums
+		v.part(files, CampaignBatchesFile, func(r io.Reader) error { return v.campaignBatches(r, v.standings) })
+		v.part(files, RowsFile, func(r io.Reader) (err error) {
+			rows, err = v.rows(r, v.standings, rules)
+			return err
+		})
+		if rows != v.listed {
+			v.wrong("%s does not say what the attempts of %s say", AttemptsFile, RowsFile)
+		}
+	}
+	v.part(files, ReadmeFile, nil)
+	v.part(files, SummaryFile, nil)
+}
+
 // part reads one part through its hash.
 func (v *Verdict) part(files map[string]*zip.File, name string, read func(io.Reader) error) {
-	p := v.Manifest.Parts[slices.Index(partFiles, name)]
+	p := v.Manifest.Parts[slices.Index(v.Manifest.parts(), name)]
 	f, err := files[name].Open()
 	if err != nil {
 		v.wrong("%s cannot be read", name)
@@ -237,7 +264,7 @@ func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
 	table := csv.NewReader(&rows{r: r})
 	header, err := table.Read()
 	want := AttemptColumns
-	if v.Manifest.Format == formatBefore {
+	if v.Manifest.Format == formatFirst {
 		want = want[:len(want)-1]
 	}
 	if err != nil || !slices.Equal(header, want) {
@@ -264,6 +291,7 @@ func (v *Verdict) attempts(r io.Reader) (f facts, err error) {
 		f.begun++
 		if row[columns["ended_at"]] != "" {
 			consumed, _ := strconv.ParseBool(row[columns["consumed"]])
+			v.listed.line(row, columns)
 			f.end(h, row[columns["attempt_id"]], row[columns["outcome"]], row[columns["cause"]], consumed)
 		}
 	}
@@ -347,6 +375,9 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		}
 		if wrong := c.Batch(b.Batch, digests, b.Rows, hash); wrong != "" {
 			v.wrong("batch %d of the chain (to event %d): %s", b.Batch, last, wrong)
+		}
+		if err := v.standings.take(b.Rows, true); err != nil {
+			return f, err
 		}
 	}
 	if hashes.Err() != nil {

@@ -254,6 +254,15 @@ type batchLine struct {
 	Code []byte `json:"code,omitempty"`
 }
 
+// CampaignBatch writes a batch of the campaign's chain 0, in order.
+func (w *Writer) CampaignBatch(n int64, hash chain.Hash, rows, code []byte) error {
+	if err := w.open(CampaignBatchesFile); err != nil {
+		return err
+	}
+	w.manifest.CampaignBatches, w.manifest.CampaignHead = n, hash.String()
+	return json.NewEncoder(w.out).Encode(batchLine{Batch: n, Hash: hash.String(), Rows: rows, Code: code})
+}
+
 // Batch writes a batch of the chain, in order.
 func (w *Writer) Batch(n int64, events int, hash chain.Hash, rows, code []byte) error {
 	if err := w.open(BatchesFile); err != nil {
@@ -268,13 +277,21 @@ func (w *Writer) Finding(what string) { w.manifest.Findings = append(w.manifest.
 
 // End writes manifest, signature and public key, and returns the manifest.
 func (w *Writer) End() (Manifest, error) {
-	if err := w.open(BatchesFile); err != nil {
-		return Manifest{}, err
+	w.manifest.Summary = w.sum.summary(w.cap)
+	for _, x := range []struct {
+		file string
+		text string
+	}{{ReadmeFile, readme}, {SummaryFile, w.manifest.page()}} {
+		if err := w.open(x.file); err != nil {
+			return Manifest{}, err
+		}
+		if _, err := io.WriteString(w.out, x.text); err != nil {
+			return Manifest{}, err
+		}
 	}
 	if err := w.end(); err != nil {
 		return Manifest{}, err
 	}
-	w.manifest.Summary = w.sum.summary(w.cap)
 	text, err := json.MarshalIndent(&w.manifest, "", "  ")
 	if err != nil {
 		return Manifest{}, err

@@ -40,6 +40,16 @@ var (
 	TypeBytea  = &Type{"bytea", pgtype.ByteaOID}
 )
 
+// TypeName is the name of a type that a mapping uses, "" for any other.
+func TypeName(oid uint32) string {
+	for _, t := range []*Type{TypeText, TypeBool, TypeInt4, TypeInt8, typeFloat8, typeTime, typeUUID, TypeJSON, TypeBytea} {
+		if t.oid == oid {
+			return t.name
+		}
+	}
+	return ""
+}
+
 func Text[T any, S ~string](name string, f func(*T) *S) Of[T] {
 	return Of[T]{Name: name, Typ: TypeText,
 		Put:  func(a *Array, r *T) error { a.Text(string(*f(r))); return nil },

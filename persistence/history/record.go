@@ -2,6 +2,8 @@ package history
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,6 +13,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
+	"dialler/engine/evidence"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
 	"dialler/persistence/column"
@@ -27,6 +30,11 @@ type EvidenceWriter interface {
 	Suppression(x journal.Suppression) error
 	Event(text []byte, chained bool) error
 	Batch(n int64, events int, hash chain.Hash, rows, code []byte) error
+	// CampaignBatch passes a batch of the campaign's chain of no run; Rows says whether rows have
+	// digests, and the types of their columns by table; Row passes one.
+	CampaignBatch(n int64, hash chain.Hash, rows, code []byte) error
+	Rows(digests bool, types map[string]map[string]string)
+	Row(r *evidence.Row) error
 	// Finding passes what does not match between the history and the tables that the rest is from.
 	Finding(what string)
 }
@@ -87,7 +95,7 @@ func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w
 			e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
 			for _, part := range []func() error{
 				func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events,
-				e.batches,
+				e.batches, e.campaignBatches, func() error { return e.rows(s.db) },
 			} {
 				if err := part(); err != nil {
 					return err
@@ -217,4 +225,59 @@ func (e *evidenceReader) batches() error {
 	return each(rows, err, scanBatch, func(b *batchRow) error {
 		return e.w.Batch(b.n, len(b.seqs), b.hash, b.rows, b.code)
 	})
+}
+
+func (e *evidenceReader) campaignBatches() error {
+	rows, err := e.tx.Query(e.ctx, "SELECT 0, n, hash, seqs, NULL::bigint[], NULL::bytea, rows, code FROM event_batches "+
+		"WHERE campaign_id = $1 AND run = 0 ORDER BY n", e.id)
+	return each(rows, err, scanBatch, func(b *batchRow) error { return e.w.CampaignBatch(b.n, b.hash, b.rows, b.code) })
+}
+
+// exported are the rows of a run, by SQL with its campaign as $1 and the run as $2.
+var exported = []struct {
+	part  *table.Part
+	where string
+}{
+	{table.PartCampaign, "t.id = $1 AND $2 > 0"},
+	{table.PartAttempt, "t.campaign_id = $1 AND t.run = $2 AND NOT t.live"},
+	{table.PartResult, "t.campaign_id = $1 AND t.run = $2 AND NOT t.live"},
+	{table.PartQuality, "t.campaign_id = $1 AND t.run = $2 AND NOT t.live AND t.quality IS NOT NULL"},
+	{table.PartLeg, "t.attempt_id IN (SELECT a.id FROM attempts a WHERE a.campaign_id = $1 AND a.run = $2)"},
+	{table.PartContact, "t.campaign_id = $1 AND t.run = $2"},
+	{table.PartKept, "t.campaign_id = $1 AND t.run = $2"},
+	{table.PartVariables, "t.contact_id IN (SELECT c.id FROM contacts c WHERE c.campaign_id = $1) AND $2 > 0"},
+	{table.PartExclusion, "t.campaign_id = $1 AND $2 > 0"},
+	{table.PartImport, "t.campaign_id = $1 AND t.state = 'active' AND $2 > 0"},
+}
+
+func (e *evidenceReader) rows(db *table.DB) error {
+	dig := db.Digester()
+	types := map[string]map[string]string{}
+	if dig == nil {
+		e.w.Rows(false, nil)
+		return nil
+	}
+	for _, x := range exported {
+		db.Types(x.part, types)
+	}
+	e.w.Rows(true, types)
+	for _, x := range exported {
+		err := db.Values(e.ctx, e.tx, x.part, dig, x.where, func(r chain.Row, columns map[string][]byte) error {
+			key := dig.KeyOf(r)
+			out := evidence.Row{Part: r.Part, Table: x.part.Table, ID: hex.EncodeToString(r.ID[:]),
+				Key: hex.EncodeToString(key[:]), Columns: map[string]json.RawMessage{}}
+			for name, value := range columns {
+				v, err := evidence.ColumnValue(types[x.part.Table][name], value)
+				if err != nil {
+					return fmt.Errorf("%s.%s: %w", x.part.Table, name, err)
+				}
+				out.Columns[name] = v
+			}
+			return e.w.Row(&out)
+		}, e.id, e.run)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

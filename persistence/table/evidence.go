@@ -305,6 +305,55 @@ func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label,
 	return rows.Err()
 }
 
+// Types adds the types of a part's columns.
+func (d *DB) Types(p *Part, to map[string]map[string]string) {
+	if to[p.Table] == nil {
+		to[p.Table] = map[string]string{}
+	}
+	for i, name := range d.loaded(p).columns {
+		to[p.Table][name] = column.TypeName(d.loaded(p).oids[i])
+	}
+}
+
+// Values calls f with what the digests of rows cover: their columns, in the form that is hashed.
+func (d *DB) Values(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
+	f func(r chain.Row, columns map[string][]byte) error, args ...any) error {
+	p = d.loaded(p)
+	rows, err := tx.Query(ctx, "SELECT "+cmp.Or(p.ID, p.Text)+p.selects+"WHERE "+where,
+		append([]any{pgx.QueryResultFormats{1}}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		values := rows.RawValues()
+		columns := map[string][]byte{}
+		for i, v := range values[2:] {
+			b, err := appendValue(nil, p.columns[i], p.oids[i], v)
+			if err != nil {
+				return err
+			}
+			if len(b) > 0 {
+				columns[p.columns[i]] = b[1+len(p.columns[i])+4:] // after the name and the length
+			}
+		}
+		if err := f(p.row(dig, values[0]), columns); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// row names a row by the identifier that selects read.
+func (p *Part) row(dig *chain.Digester, id []byte) (r chain.Row) {
+	if r.Part = p.Byte; p.ID != "" {
+		copy(r.ID[:], id)
+	} else {
+		r.ID = dig.Named(string(id))
+	}
+	return r
+}
+
 // Standing is what an audit expects of a row's entries.
 type Standing byte
 
@@ -336,12 +385,7 @@ func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digeste
 
 // entry makes the entry of a row that selects read.
 func (p *Part) entry(dig *chain.Digester, values [][]byte) (chain.Entry, error) {
-	r := chain.Row{Part: p.Byte}
-	if p.ID != "" {
-		copy(r.ID[:], values[0])
-	} else {
-		r.ID = dig.Named(string(values[0]))
-	}
+	r := p.row(dig, values[0])
 	order := binary.BigEndian.Uint64(values[1])
 	if p.Order == "" {
 		order |= atRest
