@@ -12,23 +12,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"dialler/engine/evidence"
 	"dialler/persistence"
 	"dialler/persistence/storetest"
+	"dialler/persistence/table"
 )
 
 // export makes the record of a run.
 func export(t *testing.T, s *persistence.Store, run int) []byte {
 	t.Helper()
+	file, err := tryExport(t, s, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func tryExport(t *testing.T, s *persistence.Store, run int) ([]byte, error) {
+	t.Helper()
 	var out bytes.Buffer
 	w := evidence.NewWriter(&out, evidence.Manifest{Run: run, MadeAt: time.Now(), MadeBy: "test", Program: "dialler"}, keeper)
 	if err := s.Records.Evidence(t.Context(), "cmp_1", run, w, keeper.Public()); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if _, err := w.End(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	_, err := w.End()
+	return out.Bytes(), err
 }
 
 func verified(t *testing.T, file []byte) string {
@@ -182,4 +192,61 @@ func readPart(t *testing.T, file []byte, name string) string {
 func readLine(t *testing.T, file []byte, n int) string {
 	t.Helper()
 	return strings.Split(readPart(t, file, evidence.RowsFile), "\n")[n]
+}
+
+// Whoever changes a row of a run before its record is made gains nothing: the record says so.
+func TestARecordOfAFalsifiedRunIsNeverWhole(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	writeHistory(t, s, "cmp_1", true)
+	if ok, err := s.BeginDigests(t.Context()); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	storetest.Tampered(t)
+	f := &forger{signed: &signed{t: t, url: url, store: s}}
+	f.connect()
+	tried := 0
+	for _, p := range []*table.Part{table.PartAttempt, table.PartResult, table.PartLeg, table.PartContact, table.PartKept,
+		table.PartVariables, table.PartExclusion, table.PartCampaign} {
+		f.exec("DROP TABLE IF EXISTS kept_row; CREATE TABLE kept_row AS SELECT * FROM " + p.Table)
+		var n int
+		if err := f.conn.QueryRow(t.Context(), "SELECT count(*) FROM kept_row").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			continue
+		}
+		changes := []string{"DELETE FROM " + p.Table}
+		rows, _ := f.conn.Query(t.Context(), `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+			WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped`, p.Table)
+		columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ Name, Type string }])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range columns {
+			if p.Has(c.Name) && c.Name != "id" && c.Name != "campaign_id" && c.Name != "settings" {
+				changes = append(changes, "UPDATE "+p.Table+" SET "+c.Name+" = "+changeOf(c.Name, c.Type))
+			}
+		}
+		if p == table.PartCampaign {
+			changes = append(changes[1:], `UPDATE campaigns SET settings = settings || '{"abandon_cap_ppm": 900000}'`)
+		}
+		for _, sql := range changes {
+			f.exec(sql)
+			tried++
+			whole := true
+			for run := 1; run <= 2 && whole; run++ {
+				file, err := tryExport(t, s, run)
+				whole = err == nil && verified(t, file) == ""
+			}
+			if whole {
+				t.Errorf("%s: both records are whole", sql)
+			}
+			f.exec("DELETE FROM " + p.Table + "; INSERT INTO " + p.Table + " SELECT * FROM kept_row")
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d changes were tried", tried)
+	}
 }

@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,14 +31,10 @@ func newForger(t *testing.T) *forger {
 	}
 	f.seal()
 	f.copy()
-	conn, err := pgx.Connect(t.Context(), f.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(t.Context()) })
-	f.conn = conn
-	rows, _ := conn.Query(t.Context(), `SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
+	f.connect()
+	rows, _ := f.conn.Query(t.Context(), `SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
 		AND relnamespace = current_schema()::regnamespace AND relname !~ '^(river|goose|webhook_)' ORDER BY 1`)
+	var err error
 	if f.tables, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +48,16 @@ func newForger(t *testing.T) *forger {
 	f.exec("CREATE SCHEMA kept")
 	f.keep("kept")
 	return f
+}
+
+func (f *forger) connect() {
+	f.t.Helper()
+	conn, err := pgx.Connect(f.t.Context(), f.url)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	f.conn = conn
 }
 
 func (f *forger) exec(sql string) {
