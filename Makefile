@@ -56,6 +56,9 @@ build: need-go ## Build bin/dialler, with the console where Node.js and npm are 
 	@CGO_ENABLED=0 $(GO) build -trimpath \
 		$$(git rev-parse -q --verify HEAD >/dev/null 2>&1 || echo -buildvcs=false) -o $(BIN) . >&2
 
+verifier: need-go ## Build bin/dialler-verify, the small program that checks a record of a run.
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-s -o bin/dialler-verify ./command/verifier/dialler-verify
+
 run: deps-run build ## Run the dialler with a model carrier, a model bot and a campaign.
 	@$(BIN) sandbox $(ARGS)
 

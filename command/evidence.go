@@ -1,17 +1,13 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"dialler/command/verifier"
 	"dialler/engine"
-	"dialler/engine/evidence"
-	"dialler/engine/seal"
 	"dialler/process"
 	"dialler/process/keys"
 )
@@ -85,60 +81,4 @@ type verifyEvidenceCmd struct {
 
 // Run verifies; it fails when anything is wrong with the file, and differently when no trusted key
 // says who signed it.
-func (x *verifyEvidenceCmd) Run() error {
-	var trusted *seal.Public
-	if x.Key != "" {
-		text, err := os.ReadFile(x.Key)
-		if err != nil {
-			return err
-		}
-		p, err := seal.ParsePublic(text)
-		if err != nil {
-			return err
-		}
-		trusted = &p
-	}
-	f, err := os.Open(x.File)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	v, err := evidence.Verify(f, info.Size(), trusted)
-	if err != nil {
-		return err
-	}
-	return printVerdict(os.Stdout, &v, trusted != nil, x.JSON)
-}
-
-func printVerdict(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) error {
-	m := &v.Manifest
-	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		_ = enc.Encode(v) // contains nothing that JSON cannot represent
-	} else {
-		_, _ = fmt.Fprintf(out, "campaign %s (%s) run %d, made %s\n", m.Campaign, m.Name, m.Run,
-			m.MadeAt.Format(time.RFC3339))
-		_, _ = fmt.Fprintf(out, "%d attempts, %d answered, %d served, %d abandoned: %.3f %% of %d live answers; at most "+
-			"%.3f %% allowed\n",
-			m.Attempts, m.Answered, m.Served, m.Abandoned, float64(m.RatePPM)/10_000, m.LiveAnswers, float64(m.CapPPM)/10_000)
-		for _, w := range v.Wrong {
-			_, _ = fmt.Fprintf(out, "WRONG: %s\n", w)
-		}
-	}
-	if n := len(v.Wrong); n > 0 {
-		return fmt.Errorf("the file is not what was signed: %d things are wrong", n)
-	}
-	if !trusted {
-		return engine.Conflict("signer_unknown", fmt.Sprintf("the file is whole, but anybody may have signed it (key %s): "+
-			"give the installation's public key with --key", v.Key))
-	}
-	if !asJSON {
-		_, _ = fmt.Fprintf(out, "the file is whole; signed with the key %s, which is trusted\n", v.Key)
-	}
-	return nil
-}
+func (x *verifyEvidenceCmd) Run() error { return verifier.Verify(x.File, x.Key, x.JSON, os.Stdout) }

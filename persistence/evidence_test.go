@@ -33,7 +33,8 @@ func export(t *testing.T, s *persistence.Store, run int) []byte {
 func tryExport(t *testing.T, s *persistence.Store, run int) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
-	w := evidence.NewWriter(&out, evidence.Manifest{Run: run, MadeAt: time.Now(), MadeBy: "test", Program: "dialler"}, keeper)
+	w := evidence.NewWriter(&out, evidence.Manifest{Run: run, MadeAt: time.Now(), MadeBy: "test", Program: "dialler"},
+		keeper)
 	if err := s.Records.Evidence(t.Context(), "cmp_1", run, w, keeper.Public()); err != nil {
 		return nil, err
 	}

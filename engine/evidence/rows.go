@@ -84,7 +84,8 @@ func columnBytes(typ string, value json.RawMessage) ([]byte, error) {
 		}
 	case "timestamptz":
 		if t, err := time.Parse(instantFormat, text); quoted && err == nil {
-			return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMicro()-microsecondsToY2K)), nil //nolint:gosec // two's complement
+			since := uint64(t.UnixMicro() - microsecondsToY2K) //nolint:gosec // two's complement
+			return binary.BigEndian.AppendUint64(nil, since), nil
 		}
 	case "boolean":
 		if v, err := strconv.ParseBool(string(value)); err == nil && v {
@@ -265,7 +266,8 @@ type sums chain.Hash
 
 // shared are those columns: of the row, and of the file.
 var shared = []struct{ row, csv string }{{"contact_id", "contact_id"}, {"pass", "pass"},
-	{"number", "attempt_number"}, {"to_number", "phone_number"}, {"from_number", "from_number"}, {"trunk", "trunk"}, {"callback", "callback"},
+	{"number", "attempt_number"}, {"to_number", "phone_number"}, {"from_number", "from_number"},
+	{"trunk", "trunk"}, {"callback", "callback"},
 	{"consumed", "consumed"}, {"reserved_at", "reserved_at"}, {"invite_at", "invite_at"}, {"trying_at", "trying_at"},
 	{"ringing_at", "ringing_at"}, {"answered_at", "answered_at"}, {"verdict_at", "verdict_at"},
 	{"served_at", "served_at"}, {"bot_connected_at", "bot_connected_at"},

@@ -42,7 +42,8 @@ var (
 
 // TypeName is the name of a type that a mapping uses, "" for any other.
 func TypeName(oid uint32) string {
-	for _, t := range []*Type{TypeText, TypeBool, TypeInt4, TypeInt8, typeFloat8, typeTime, typeUUID, TypeJSON, TypeBytea} {
+	for _, t := range []*Type{TypeText, TypeBool, TypeInt4, TypeInt8, typeFloat8, typeTime, typeUUID, TypeJSON,
+		TypeBytea} {
 		if t.oid == oid {
 			return t.name
 		}
