@@ -28,6 +28,7 @@ var NotEvidence = map[string]string{
 	"run_checkpoints":    "they are signed",
 	"settings":           "secrets and marks of the installation",
 	"sip_ladders":        "a trace for troubleshooting, kept for days",
+	"spine":              "each entry is signed",
 	"user_sessions":      "who is logged in",
 	"webhook_cursors":    "deliveries that wait",
 	"webhook_deliveries": "the log of deliveries",
