@@ -450,3 +450,26 @@ func TestAnAuditSinceASealIsOfWhatWasWrittenSince(t *testing.T) {
 	f("DELETE FROM events WHERE seq <= 0", "was removed")
 	f("DELETE FROM event_batches WHERE campaign_id = 'cmp_2' AND n = 2", "batches are missing")
 }
+
+// A group without events adds none to a chain, whatever the group before it had.
+func TestAGroupWithoutEventsChainsNone(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	at := time.Now()
+	id := engine.AttemptID(hexID())
+	w := journal.Write{Attempts: []attempt.Attempt{{ID: id, To: "+4915112345678", State: attempt.Ended, EndedAt: &at,
+		SendBy: at, ReservedAt: &at}}}
+	for range 6 { // each of the writers' groups has one with events and one without
+		told := w
+		told.Events = []journal.Event{{At: time.Now(), Type: journal.AttemptReserved, Version: 1, Attempt: id}}
+		if _, err := s.Commit(t.Context(), []journal.Write{told}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(t.Context(), []journal.Write{w}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, wrong := audits(t, s); wrong != "" {
+		t.Error(wrong)
+	}
+}

@@ -11,12 +11,12 @@ import (
 // one is not, the group is tried again in the slow one.
 func (t *commit) queueEvents(name string, answer func([][][]byte) error) (err error) {
 	events := t.g.rows.events
+	t.g.links = t.g.links[:0] // of the group before
 	if len(events) == 0 {
 		return nil
 	}
 	b := &t.g.events
 	b.Reset(table.EventColumns, &t.g.shapes.Events)
-	t.g.links = t.g.links[:0]
 	var row table.EventRow
 	for _, e := range events {
 		if row, t.g.text, err = table.NewEventRow(e, t.g.text); err == nil {

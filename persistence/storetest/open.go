@@ -264,7 +264,8 @@ func Audited(t testing.TB, s *persistence.Store) {
 			t.Errorf("not audited: %v", err)
 		}
 		for _, f := range a.Findings {
-			if f.Row != "" { // rows of some tests have no events
+			// Rows of some tests have no events, and some tests hold the signing key themselves.
+			if f.Row != "" || f.Table == "event_batches" || f.Table == "event_heads" {
 				t.Errorf("the audit of %q finds: %s", a.Campaign, f)
 			}
 		}
