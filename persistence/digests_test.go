@@ -473,3 +473,21 @@ func TestAGroupWithoutEventsChainsNone(t *testing.T) {
 		t.Error(wrong)
 	}
 }
+
+// A result that waited in a spool is stored after one that came later, and replaces it.
+func TestAResultThatWaitedReplacesOneThatCameLater(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	at := time.Now()
+	a := attempt.Attempt{ID: engine.AttemptID(hexID()), To: "+4915112345678", State: attempt.Ended, EndedAt: &at, SendBy: at,
+		ReservedAt: &at}
+	for i, received := range []time.Time{at.Add(5 * time.Second), at} {
+		a.Result = &attempt.Result{Disposition: "sold", ReceivedAt: received, Revision: i}
+		if _, err := s.Commit(t.Context(), []journal.Write{{Attempts: []attempt.Attempt{a}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list := findings(t, s); len(list) > 0 {
+		t.Error(list)
+	}
+}

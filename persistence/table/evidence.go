@@ -439,12 +439,15 @@ func AttemptOrder(a *AttemptRow) uint64 {
 	return n
 }
 
-// ResultOrder orders what is stored of an attempt's outcome: with a result, by when that came.
+// ResultOrder orders what is stored of an attempt's outcome: with a result, by how many it replaced,
+// then by when it came. One that waited in a spool may replace one that came later.
 func ResultOrder(a *AttemptRow) uint64 {
-	if a.Result != nil {
-		return 1<<61 | uint64(a.Result.ReceivedAt.UnixMicro()) //nolint:gosec // after 1970
+	if a.Result == nil {
+		return AttemptOrder(a)
 	}
-	return AttemptOrder(a)
+	const micros = 51 // bits of a time, until 2041
+	replaced := uint64(min(max(a.Result.Revision, 0), 1<<9-1)) //nolint:gosec // not negative
+	return 1<<61 | replaced<<micros | uint64(a.Result.ReceivedAt.UnixMicro())&(1<<micros-1) //nolint:gosec // after 1970
 }
 
 // QualityOrder: what the end of a call says of its media stays.
