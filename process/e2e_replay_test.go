@@ -22,8 +22,8 @@ import (
 func recordedWorld(t *testing.T, talk time.Duration) *world {
 	t.Helper()
 	url := storetest.URL(t)
-	return bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, DataDir: t.TempDir(), RecordRuns: true, KeepFlights: 30,
-		FlightsSize: 64}}, tuning{}, talk)
+	return bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, DataDir: t.TempDir(), RecordRuns: true,
+		KeepFlights: 30, FlightsSize: 64}}, tuning{}, talk)
 }
 
 // recordings are the recordings of runs, by their names.
