@@ -479,8 +479,8 @@ func TestAResultThatWaitedReplacesOneThatCameLater(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	at := time.Now()
-	a := attempt.Attempt{ID: engine.AttemptID(hexID()), To: "+4915112345678", State: attempt.Ended, EndedAt: &at, SendBy: at,
-		ReservedAt: &at}
+	a := attempt.Attempt{ID: engine.AttemptID(hexID()), To: "+4915112345678", State: attempt.Ended, EndedAt: &at,
+		SendBy: at, ReservedAt: &at}
 	for i, received := range []time.Time{at.Add(5 * time.Second), at} {
 		a.Result = &attempt.Result{Disposition: "sold", ReceivedAt: received, Revision: i}
 		if _, err := s.Commit(t.Context(), []journal.Write{{Attempts: []attempt.Attempt{a}}}); err != nil {

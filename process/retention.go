@@ -23,7 +23,8 @@ func checkKeep(f *Flags) error {
 		days  int
 		least int
 	}{
-		{"keep-ladders", f.KeepLadders, 0}, {"keep-flights", f.KeepFlights, 0}, {"keep-attempts", f.KeepAttempts, int(history.LeastKept / day)},
+		{"keep-ladders", f.KeepLadders, 0}, {"keep-flights", f.KeepFlights, 0},
+		{"keep-attempts", f.KeepAttempts, int(history.LeastKept / day)},
 		{"keep-events", f.KeepEvents, int(history.LeastKept / day)},
 	} {
 		if k.days != 0 && (k.days < k.least || k.days > keepCap || k.days < 0) {

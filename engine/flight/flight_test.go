@@ -86,7 +86,8 @@ func begun(t *testing.T) *flown {
 func (f *flown) give(event any) {
 	f.t.Helper()
 	f.now = f.now.Add(123 * time.Millisecond)
-	in := run.Input{Now: f.now, Boot: engine.BootTime(f.now.UnixNano()), Event: event, From: "somebody", Process: &f.process}
+	in := run.Input{Now: f.now, Boot: engine.BootTime(f.now.UnixNano()), Event: event, From: "somebody",
+		Process: &f.process}
 	effects, err := f.s.Apply(f.rec.Before(in), nil)
 	if err != nil {
 		f.t.Fatal(err)
@@ -137,7 +138,7 @@ func played(b []byte) (n int, end string, err error) {
 func TestTheInputsOfARunLeadToTheSameEffects(t *testing.T) {
 	f := recorded(t)
 	f.rec.Close()
-	if n, end, err := played(f.Bytes()); err != io.EOF || n != 6 || end != flight.EndClosed { //nolint:errorlint // as it is
+	if n, end, err := played(f.Bytes()); !errors.Is(err, io.EOF) || n != 6 || end != flight.EndClosed {
 		t.Fatalf("%d inputs, %q: %v", n, end, err)
 	}
 }
@@ -215,7 +216,7 @@ func TestACrashIsRecordedAndReplayed(t *testing.T) {
 			t.Error("the seventh input is not the crash")
 		}
 	}
-	if err != io.EOF { //nolint:errorlint // as it is
+	if !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 }
@@ -232,8 +233,8 @@ func TestASinkThatIsTooFarBehindEndsTheRecording(t *testing.T) {
 	f := recorded(t)
 	f.full = true
 	f.give(&run.Detail{})
-	f.give(&run.Detail{})                                                                       // the run goes on
-	if n, end, err := played(f.Bytes()); err != io.EOF || n != 6 || end != flight.EndOverflow { //nolint:errorlint // as it is
+	f.give(&run.Detail{}) // the run goes on
+	if n, end, err := played(f.Bytes()); !errors.Is(err, io.EOF) || n != 6 || end != flight.EndOverflow {
 		t.Errorf("%d inputs, %q, %v", n, end, err)
 	}
 }
@@ -244,7 +245,7 @@ func TestAnInputThatCannotBeWrittenDownEndsTheRecording(t *testing.T) {
 	f := recorded(t)
 	_, err := f.s.Apply(f.rec.Before(run.Input{Now: f.now, Event: &stranger{}, Process: &still{}}), nil)
 	f.rec.After(nil)
-	if n, end, played := played(f.Bytes()); err == nil || played != io.EOF || n != 6 || //nolint:errorlint // as it is
+	if n, end, played := played(f.Bytes()); err == nil || !errors.Is(played, io.EOF) || n != 6 ||
 		end != flight.EndUnknown {
 		t.Errorf("%v; %d inputs, %q, %v", err, n, end, played)
 	}

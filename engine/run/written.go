@@ -4,8 +4,10 @@ import (
 	"sync"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/snapshot"
 )
 
@@ -104,7 +106,8 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&call.RunEnded{}, &call.Readmit{}, &call.Forget{}, &call.Reattached{}, &call.Reload{}, &call.Stop{},
 		// Replies, and changes of all contacts.
 		campaign.TriggerReply{}, campaign.ExcludeReply{}, campaign.ResetContacts{}, campaign.RestoreContacts{},
-		campaign.Remove{})
+		campaign.Remove{}).
+		Rows(attempt.Attempt{}, "ID").Rows(contact.Contact{}, "ID")
 })
 
 // Codec writes and reads every event that a run accepts.

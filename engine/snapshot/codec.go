@@ -29,12 +29,17 @@ type Codec struct {
 	problem  error
 }
 
-// form is how values of a type are written and read: get reads what put wrote, got what some wrote.
+// form is how values of a type are written and read: get reads what put wrote, got what some wrote,
+// and into changes a value to what diff wrote.
 type form struct {
 	put  put
 	get  func(*reader, reflect.Value)
 	some some
 	got  func(*reader, reflect.Value)
+	same same
+	diff diff
+	into func(*reader, reflect.Value)
+	size int // of the bits of a struct
 }
 
 var (
@@ -150,7 +155,9 @@ func (l *learner) learn(t reflect.Type) *form {
 		f.entries(t, l.learn(t.Key()), l.learn(t.Elem()))
 	case k == reflect.Interface:
 		f.flagged(func(w *writer, p unsafe.Pointer) bool { return w.variant(reflect.NewAt(t, p).Elem()) },
-			(*reader).variant)
+			(*reader).variant, func(p, q unsafe.Pointer) bool {
+				return reflect.NewAt(t, p).Elem().IsNil() && reflect.NewAt(t, q).Elem().IsNil()
+			})
 	case !f.basic(k):
 		l.wrong(t, "it cannot be written")
 	}

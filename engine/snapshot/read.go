@@ -39,6 +39,7 @@ type reader struct {
 	c     *Codec
 	b     []byte
 	words *dictionary
+	rows  memory
 	clock *clock
 	err   error
 }

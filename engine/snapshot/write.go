@@ -26,6 +26,7 @@ type writer struct {
 	c     *Codec
 	b     []byte
 	words *dictionary // nil: texts are written anew each time
+	rows  memory      // nil: rows are written whole
 	clock *clock      // nil: no monotonic readings are written
 	err   error
 }
@@ -67,7 +68,7 @@ func (f *form) itself(t reflect.Type) {
 		}
 		write(w, p)
 		return true
-	}, (*reader).itself)
+	}, (*reader).itself, apart)
 }
 
 // variant writes which variant an interface holds, and the value.

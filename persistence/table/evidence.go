@@ -445,8 +445,8 @@ func ResultOrder(a *AttemptRow) uint64 {
 	if a.Result == nil {
 		return AttemptOrder(a)
 	}
-	const micros = 51 // bits of a time, until 2041
-	replaced := uint64(min(max(a.Result.Revision, 0), 1<<9-1)) //nolint:gosec // not negative
+	const micros = 51                                                                       // bits of a time, until 2041
+	replaced := uint64(min(max(a.Result.Revision, 0), 1<<9-1))                              //nolint:gosec // not negative
 	return 1<<61 | replaced<<micros | uint64(a.Result.ReceivedAt.UnixMicro())&(1<<micros-1) //nolint:gosec // after 1970
 }
 
