@@ -15,7 +15,8 @@ type Writer struct {
 
 // Writer begins a stream, whose times are near the given one.
 func (c *Codec) Writer(near time.Time) *Writer {
-	w := &Writer{w: writer{c: c, words: &dictionary{}, rows: memory{}, err: c.problem}, clock: clock{base: near.UnixNano()}}
+	w := &Writer{w: writer{c: c, words: &dictionary{}, rows: memory{}, err: c.problem},
+		clock: clock{base: near.UnixNano()}}
 	w.w.clock = &w.clock
 	return w
 }
