@@ -15,6 +15,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/promise"
+	"dialler/process/keys"
 )
 
 // judge compares the ledgers once the campaigns have ended.
@@ -269,7 +270,8 @@ func (k *cluster) judgeOwners(ctx context.Context, calls carrier.Rows, attempts 
 // audit has the program itself compare events, tables and the chain.
 func (k *cluster) audit(ctx context.Context) error {
 	n := k.site.Nodes[0]
-	args := []string{"db", "audit", "--database-url", k.site.DatabaseURL(), "--data-dir", filepath.Join(n.Dir, "data")}
+	args := []string{"db", "audit", "--database-url", k.site.DatabaseURL(), "--data-dir", filepath.Join(n.Dir, "data"),
+		"--signing-key", filepath.Join(filepath.Dir(n.Dir), keys.SigningFile)}
 	out, err := exec.CommandContext(ctx, n.Binary, args...).CombinedOutput() //nolint:gosec // our own binary
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
