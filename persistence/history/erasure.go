@@ -186,7 +186,7 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		if err := erasable(ctx, tx, e.Number); err != nil {
 			return err
 		}
-		written, of, err := s.going(ctx, tx, e.Number)
+		written, err := s.going(ctx, tx, e.Number)
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		}
 		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who,
 			Count: out.Contacts + out.Attempts}}
-		if err := s.erased(ctx, tx, written, of, &e); err != nil {
+		if err := s.erased(ctx, tx, written, &e); err != nil {
 			return err
 		}
 		return s.db.TellWritten(ctx, tx, written, ev)
@@ -232,38 +232,49 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 	return out, err
 }
 
-// going begins the rows of an erasure with those whose name, which holds the number, will be another
-// one, and returns the campaigns that the person is in.
-func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) (*table.Rows, []engine.CampaignID,
-	error) {
-	rows, _ := tx.Query(ctx, `SELECT c.id FROM campaigns c WHERE EXISTS (SELECT FROM contacts k
-		WHERE k.campaign_id = c.id AND k.number = $1)
-		OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)
-		UNION SELECT campaign_id FROM attempts WHERE to_number = $1`, n.E164())
-	campaigns, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
+// going begins the rows of an erasure with those that will be gone, or whose name will be another one.
+func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) (*table.Rows, error) {
+	rows, _ := tx.Query(ctx, "SELECT c.id FROM campaigns c WHERE EXISTS (SELECT FROM contacts k "+
+		"WHERE k.campaign_id = c.id AND k.number = $1)", n.E164())
+	campaigns, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	written := s.db.Written()
-	for _, id := range campaigns {
-		err := written.Remove(ctx, tx, table.Owner{Campaign: string(id)}, table.PartExclusion,
-			"t.campaign_id = $1 AND t.number IN ($2, '')", string(id), n.E164())
+	for _, id := range campaigns { // exclusions by variables that only this person has
+		err := written.Remove(ctx, tx, table.Owner{Campaign: id}, table.PartExclusion,
+			"t.campaign_id = $1 AND t.number = ''", id)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return written, campaigns, written.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number IN ($1, $2)",
+	return written, written.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number IN ($1, $2)",
 		n.E164(), s.db.Hashed(n))
 }
 
-// erased adds the person's rows as they are now.
-func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, campaigns []engine.CampaignID,
-	e *Erasure) error {
+// erased adds the person's rows as they are now, wherever they are: an exclusion may have come while the
+// others were erased.
+func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, e *Erasure) error {
+	rows, _ := tx.Query(ctx, `SELECT c.id FROM campaigns c WHERE EXISTS (SELECT FROM contacts k
+		WHERE k.campaign_id = c.id AND k.number = $1)
+		OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)
+		UNION SELECT campaign_id FROM attempts WHERE to_number = $1`, e.Tombstone.E164())
+	campaigns, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	var now time.Time
+	if err := tx.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
+		return err
+	}
 	const (
 		contacts = "(SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = $2)"
 		attempts = "(SELECT a.id FROM attempts a WHERE a.campaign_id = $1 AND a.to_number = $2)"
 	)
 	for _, id := range campaigns {
+		of := table.Owner{Campaign: id}
+		// The exclusion's former name.
+		w.RemoveNamed(of, table.PartExclusion, id+" "+e.Number.E164()+" {}", now)
 		for _, x := range []struct {
 			part  *table.Part
 			where string
@@ -277,8 +288,7 @@ func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, campaign
 			{table.PartLeg, "t.attempt_id IN " + attempts},
 			{table.PartExclusion, "t.campaign_id = $1 AND t.number IN ($2, '')"},
 		} {
-			err := w.Add(ctx, tx, table.Owner{Campaign: string(id)}, x.part, x.where, string(id), e.Tombstone.E164())
-			if err != nil {
+			if err := w.Add(ctx, tx, of, x.part, x.where, id, e.Tombstone.E164()); err != nil {
 				return err
 			}
 		}

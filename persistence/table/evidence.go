@@ -251,6 +251,16 @@ func (r *Rows) Remove(ctx context.Context, tx Querier, of Owner, p *Part, where 
 	}, args...)
 }
 
+// RemoveNamed adds that the row of a part with a text for its identifier is gone, whether it was there or
+// not, at a time by the server.
+func (r *Rows) RemoveNamed(of Owner, p *Part, name string, at time.Time) {
+	if r.dig == nil {
+		return
+	}
+	e := chain.Entry{Row: chain.Row{Part: p.Byte, ID: r.dig.Named(name)}, Order: OrderAt(at)}
+	r.Of[of] = e.AppendTo(r.Of[of])
+}
+
 // First adds an entry of a row as it was when digests began. What the row is written as from then on
 // comes after it.
 func (r *Rows) First(of Owner, e *chain.Entry) { r.Of[of] = e.AppendTo(r.Of[of]) }
