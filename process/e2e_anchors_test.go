@@ -94,8 +94,8 @@ func TestAWitnessThatCannotBeOneStopsTheStart(t *testing.T) {
 	for address, says := range map[string]string{"ftp://user:hidden@example.org": "number 1 (ftp)",
 		"https://example.org/x": "--anchor-secret", "mailto:a@example.org": "--anchor-smtp"} {
 		_, err := startTuned(t.Context(), Flags{DatabaseURL: url, ListenHTTP: "127.0.0.1:0", SIP: "127.0.0.1:0",
-			DataDir: t.TempDir(), RecordingsDir: t.TempDir(), SigningKey: sharedKey(t), Anchor: []string{address}}, "main", zerolog.New(io.Discard),
-			tuning{seals: port})
+			DataDir: t.TempDir(), RecordingsDir: t.TempDir(), SigningKey: sharedKey(t), Anchor: []string{address}},
+			"main", zerolog.New(io.Discard), tuning{seals: port})
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v", address, err)
 		}

@@ -88,7 +88,8 @@ func TestTheAuditNamesARunWhoseCheckpointWasTamperedWith(t *testing.T) {
 	// A run that looks better than it was.
 	w.exec("UPDATE run_checkpoints SET counters = jsonb_set(counters, '{counters,live_answers}', '1000')")
 	if out, err := command(); err == nil || !strings.Contains(out, string(id)+
-		" DIFFERS: run 1 run_checkpoints: the checkpoint does not match its signature: what was kept of the run was changed\n") {
+		" DIFFERS: run 1 run_checkpoints: the checkpoint does not match its signature: what was kept of the run was "+
+		"changed\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	w.tampered = true

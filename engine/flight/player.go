@@ -24,7 +24,7 @@ type Player struct {
 	State  *run.State
 
 	in     frameReader
-	digest digester
+	digest *snapshot.Digest
 	step   Step
 }
 
@@ -51,7 +51,7 @@ func (d *Difference) Error() string {
 
 // Play begins to replay a recording.
 func Play(in io.Reader) (*Player, error) {
-	p := &Player{in: frameReader{blocks: blockReader{in: in, sum: sha256.New()}}}
+	p := &Player{digest: snapshot.NewDigest(), in: frameReader{blocks: blockReader{in: in, sum: sha256.New()}}}
 	if err := p.in.blocks.magic(); err != nil {
 		return nil, err
 	}
@@ -83,6 +83,7 @@ func (p *Player) Next() (*Step, error) {
 	}
 	s := &p.step
 	s.Number, s.Block, s.Crash = s.Number+1, p.in.block, ""
+	pass(p.digest, s.Input.Event)
 	answers := &said{in: &p.in}
 	s.Input.Process = answers
 	if s.Crash = p.apply(); s.Crash != "" && p.in.peek() != answersCrash {
@@ -107,16 +108,16 @@ func (p *Player) Next() (*Step, error) {
 
 func (p *Player) compare(s *Step) error {
 	n := p.in.r.Uint()
-	var digest uint64
+	var recorded uint64
 	if n > 0 {
-		digest = binary.LittleEndian.Uint64(p.in.r.Bytes(8))
+		recorded = binary.LittleEndian.Uint64(p.in.r.Bytes(8))
 	}
 	switch {
 	case p.in.r.Err() != nil:
 		return p.in.unreadable()
 	case n != uint64(len(s.Effects)):
 		return &Difference{s, fmt.Sprintf("%d effects in place of %d", len(s.Effects), n)}
-	case n > 0 && p.digest.effects(s.Effects) != digest:
+	case n > 0 && digest(p.digest, s.Effects) != recorded:
 		return &Difference{s, "other effects"}
 	}
 	return nil

@@ -33,6 +33,8 @@ func render(b *bytes.Buffer, v any) {
 	rendered(b, reflect.ValueOf(v))
 }
 
+var moment = reflect.TypeFor[time.Time]()
+
 func rendered(b *bytes.Buffer, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -3,8 +3,11 @@ package sim
 import (
 	"testing"
 
+	"dialler/engine/call"
 	"dialler/engine/enginetest/replay"
+	"dialler/engine/journal"
 	"dialler/engine/run"
+	"dialler/engine/snapshot"
 )
 
 // Whatever is drawn (crashes, hand-overs, steps of the wall clock, a database that is away), what is
@@ -43,5 +46,38 @@ func TestTheRecordingsOfDrawnCampaignsReplay(t *testing.T) {
 	t.Logf("%d inputs of %d lives, %d calls, %d bytes", inputs, lives, calls, size)
 	if inputs < 10_000 || lives < 2 {
 		t.Errorf("only %d inputs of %d lives", inputs, lives)
+	}
+}
+
+// A recording's digest of effects leaves these rows out.
+func TestARunPassesOnTheRowsOfContactsAsTheyAre(t *testing.T) {
+	before, after, rows := snapshot.NewDigest(), snapshot.NewDigest(), 0
+	of := func(d *snapshot.Digest, w *journal.Write) uint64 {
+		d.Begin()
+		d.Add(w.Attempts)
+		d.Add(w.Contacts)
+		d.Add(w.Kept)
+		return d.Sum()
+	}
+	for seed := *seedFrom; seed < *seedFrom+5; seed++ {
+		in := drawn(seed)
+		in.EventsMost = 15_000
+		w := newCampaignWorld(in.WithDefaults(), seed)
+		w.applied = func(r *runner, in run.Input) ([]run.Effect, error) {
+			p, ok := in.Event.(*call.Persist)
+			if !ok {
+				return applied(r, in)
+			}
+			was := of(before, p.Write)
+			out, err := applied(r, in)
+			if rows += len(p.Write.Attempts); of(after, p.Write) != was {
+				t.Fatalf("seed %d: %+v", seed, p.Write)
+			}
+			return out, err
+		}
+		w.play()
+	}
+	if rows < 1000 {
+		t.Errorf("only %d rows", rows)
 	}
 }

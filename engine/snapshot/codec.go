@@ -27,19 +27,20 @@ type Codec struct {
 	place    map[reflect.Type]int
 	seal     [sha256.Size]byte // over the variants, and the names and types of all fields
 	problem  error
+	lenient  bool // what cannot be written is left out: the bytes are for a Digest
 }
 
 // form is how values of a type are written and read: get reads what put wrote, got what some wrote,
 // and into changes a value to what diff wrote.
 type form struct {
-	put  put
-	get  func(*reader, reflect.Value)
-	some some
-	got  func(*reader, reflect.Value)
-	same same
-	diff diff
-	into func(*reader, reflect.Value)
-	size int // of the bits of a struct
+	put     put
+	get     func(*reader, reflect.Value)
+	some    some
+	got     func(*reader, reflect.Value)
+	same    same
+	diff    diff
+	into    func(*reader, reflect.Value)
+	*record // of a struct
 }
 
 var (
@@ -125,6 +126,9 @@ type learner struct {
 }
 
 func (l *learner) wrong(t reflect.Type, what string) {
+	if l.lenient {
+		return
+	}
 	l.problem = errors.Join(l.problem, fmt.Errorf("%s: %s", t, what))
 }
 
@@ -160,6 +164,8 @@ func (l *learner) learn(t reflect.Type) *form {
 			})
 	case !f.basic(k):
 		l.wrong(t, "it cannot be written")
+		f.bare(func(*writer, unsafe.Pointer) {}, func(*writer, unsafe.Pointer) bool { return false },
+			func(*reader, reflect.Value) {}, apart)
 	}
 	return f
 }
@@ -174,12 +180,13 @@ func (l *learner) fields(t reflect.Type, f *form) {
 			continue
 		}
 		fmt.Fprintf(&l.shape, "%s.%s %s\n", t, of.Name, of.Type)
-		one := field{of.Offset, i, l.learn(of.Type)}
+		learnt := l.learn(of.Type)
 		if of.IsExported() {
-			exported = append(exported, one)
+			exported = append(exported, field{of.Offset, i, false, learnt})
 			continue
 		}
-		hidden, parts = append(hidden, zero.Elem().Field(i)), append(parts, one)
+		parts = append(parts, field{of.Offset, len(parts), true, learnt})
+		hidden = append(hidden, zero.Elem().Field(i))
 	}
 	if len(hidden) > 0 {
 		p, ok := zero.Interface().(Parts)
@@ -188,7 +195,8 @@ func (l *learner) fields(t reflect.Type, f *form) {
 			return v.Kind() == reflect.Pointer && v.Type().Elem() == field.Type() && v.Pointer() == field.Addr().Pointer()
 		}) {
 			l.wrong(t, "its Parts are not its unexported fields")
+			parts = nil
 		}
 	}
-	f.fields(exported, parts)
+	f.fields(t, exported, parts)
 }

@@ -29,15 +29,15 @@ func slot(s string) uint64 {
 			h = h<<8 | uint64(s[i])
 		}
 	} else {
-		h ^= word(s) * 0x9e3779b97f4a7c15
-		h ^= word(s[n-8:]) * 0xd6e8feb86659fd93
-		h ^= word(s[n/2-4:])
+		h ^= eight(s) * 0x9e3779b97f4a7c15
+		h ^= eight(s[n-8:]) * 0xd6e8feb86659fd93
+		h ^= eight(s[n/2-4:])
 	}
 	h *= 0x9e3779b97f4a7c15
 	return h >> (64 - 14)
 }
 
-func word(s string) uint64 {
+func eight(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 |
 		uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

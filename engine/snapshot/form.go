@@ -182,6 +182,9 @@ func (f *form) list(t reflect.Type, of *form) {
 			return false
 		}
 		w.count(s.len)
+		if slices.Contains(w.passed, s.first) {
+			return true
+		}
 		elements(w, s.first, s.len, t.Elem(), of)
 		return true
 	}, func(r *reader, v reflect.Value) {
@@ -323,104 +326,6 @@ func (w *writer) keys(m reflect.Value, key *form) []reflect.Value {
 		slices.SortFunc(list, func(a, b reflect.Value) int { return cmp.Compare(plain(a), plain(b)) })
 	}
 	return list
-}
-
-// field is a field of a struct.
-type field struct {
-	offset uintptr
-	index  int // of an exported one, and of one among the Parts
-	of     *form
-}
-
-// fields is the form of a struct: a bit for each field says whether it is there, and those that are
-// zero are not. hidden are its Parts.
-func (f *form) fields(exported, hidden []field) {
-	all := slices.Concat(exported, hidden)
-	size := (len(all) + 7) / 8
-	f.size = size
-	write := func(w *writer, p unsafe.Pointer) (any bool) {
-		at := len(w.b)
-		for range size {
-			w.b = append(w.b, 0)
-		}
-		for i := range all {
-			if all[i].of.some(w, unsafe.Add(p, all[i].offset)) {
-				any = true
-				w.b[at+i/8] |= 1 << (i % 8)
-			}
-		}
-		return any
-	}
-	f.put = func(w *writer, p unsafe.Pointer) { write(w, p) }
-	f.some = func(w *writer, p unsafe.Pointer) bool {
-		at := len(w.b)
-		if write(w, p) {
-			return true
-		}
-		w.b = w.b[:at]
-		return false
-	}
-	f.get = func(r *reader, v reflect.Value) {
-		there, n := r.take(size), 0
-		read := func(of *form, v reflect.Value) {
-			if there[n/8]&(1<<(n%8)) != 0 {
-				of.got(r, v)
-			} else {
-				v.SetZero()
-			}
-			n++
-		}
-		for i := range exported {
-			read(exported[i].of, v.Field(exported[i].index))
-		}
-		if len(hidden) > 0 {
-			for i, p := range v.Addr().Interface().(Parts).Parts() {
-				read(hidden[i].of, reflect.ValueOf(p).Elem())
-			}
-		}
-	}
-	f.got = f.get
-	f.same = func(p, q unsafe.Pointer) bool {
-		for i := range all {
-			if !all[i].of.same(unsafe.Add(p, all[i].offset), unsafe.Add(q, all[i].offset)) {
-				return false
-			}
-		}
-		return true
-	}
-	f.diff = func(w *writer, p, q unsafe.Pointer) (any bool) {
-		at := len(w.b)
-		for range size {
-			w.b = append(w.b, 0)
-		}
-		for i := range all {
-			if all[i].of.diff(w, unsafe.Add(p, all[i].offset), unsafe.Add(q, all[i].offset)) {
-				any = true
-				w.b[at+i/8] |= 1 << (i % 8)
-			}
-		}
-		if !any {
-			w.b = w.b[:at]
-		}
-		return any
-	}
-	f.into = func(r *reader, v reflect.Value) {
-		there, n := r.take(size), 0
-		read := func(of *form, v reflect.Value) {
-			if there[n/8]&(1<<(n%8)) != 0 {
-				of.into(r, v)
-			}
-			n++
-		}
-		for i := range exported {
-			read(exported[i].of, v.Field(exported[i].index))
-		}
-		if len(hidden) > 0 {
-			for i, p := range v.Addr().Interface().(Parts).Parts() {
-				read(hidden[i].of, reflect.ValueOf(p).Elem())
-			}
-		}
-	}
 }
 
 // addressable is an addressable copy of a value.

@@ -65,7 +65,7 @@ func (c *Codec) Rows(row any, identity string) *Codec {
 			w.b = append(w.b, 1)
 			w.text(id)
 			if !plain.diff(w, p, last) {
-				w.b = append(w.b, make([]byte, plain.size)...)
+				w.b = append(w.b, make([]byte, plain.bits)...)
 			}
 		} else {
 			w.b = append(w.b, 0)

@@ -187,3 +187,110 @@ func TestBytesThatWereChangedAreReadOrRefusedWithoutAPanic(t *testing.T) {
 		}
 	}
 }
+
+// What is exported, or among the Parts, counts for a digest; how often it was taken does not.
+func TestADigestSeesEveryDifference(t *testing.T) {
+	d := NewDigest()
+	of := func(list ...any) uint64 {
+		d.Begin()
+		for _, v := range list {
+			d.Add(v)
+		}
+		return d.Sum()
+	}
+	whole := of(full(), leaf{1})
+	if of(full(), leaf{1}) != whole || NewDigest().Sum() == whole {
+		t.Fatal("the same gives another sum")
+	}
+	sums := map[uint64]string{whole: "full"}
+	see := func(name string, sum uint64) {
+		if other, there := sums[sum]; there {
+			t.Errorf("%s and %s are the same", name, other)
+		}
+		sums[sum] = name
+	}
+	see("another order", of(leaf{1}, full()))
+	see("one more", of(full(), leaf{1}, nil))
+	for name, change := range map[string]func(*sample){
+		"On": func(s *sample) { s.On = false }, "Small": func(s *sample) { s.Small++ }, "Big": func(s *sample) { s.Big-- },
+		"Share": func(s *sample) { s.Share = 1 }, "Text": func(s *sample) { s.Text += "b" },
+		"At":    func(s *sample) { s.At = s.At.Add(1) },
+		"Until": func(s *sample) { s.Until = nil }, "List": func(s *sample) { s.List = s.List[:1] },
+		"no list": func(s *sample) { s.List = nil }, "an empty list": func(s *sample) { s.List = []string{} },
+		"Bytes": func(s *sample) { s.Bytes[0] = 1 }, "Seed": func(s *sample) { s.Seed[3] = 5 },
+		"ByName": func(s *sample) { s.ByName["two"].N = 3 }, "ByPlace": func(s *sample) { delete(s.ByPlace, place{1, 2}) },
+		"Any": func(s *sample) { s.Any = leaf{7} }, "Err": func(s *sample) { s.Err = engine.Conflict("held", "it is not") },
+		"hidden": func(s *sample) { s.words[0] = "y" },
+	} {
+		v := full()
+		change(v)
+		see(name, of(v, leaf{1}))
+	}
+	v := full()
+	v.Err = &Failure{v.Err.Error(), engine.Conflict("held", "it is held")}
+	if of(v, leaf{1}) != whole {
+		t.Error("an error that is read back is another")
+	}
+	if of(&calls{}) != of(&calls{F: func() {}}) || of(&calls{}) == of(&sends{}) {
+		t.Error("a function counts, or a type does not")
+	}
+}
+
+// rowOf is a stream's row.
+type rowOf struct {
+	ID    string
+	Texts []string
+	At    *time.Time
+	Share float64
+	Leafs []leaf
+	On    bool
+	ByKey map[string]string
+}
+
+// A row is written whole once, and then as what is new; what is read back is what was written.
+func TestARowThatIsWrittenAgainIsShort(t *testing.T) {
+	near := time.Date(2030, 5, 6, 7, 8, 9, 0, time.UTC)
+	codec := func() *Codec { return Of(sample{}, &rowOf{}).Rows(rowOf{}, "ID") }
+	w, r := codec().Writer(near), codec().Reader(near, nil)
+	row := &rowOf{ID: "one", Texts: []string{"a text", "another"}, At: &near, Leafs: []leaf{{1}, {2}}, On: true,
+		ByKey: map[string]string{"key": "value"}}
+	size := 0
+	for i, change := range []func(){
+		func() {}, func() {}, func() { row.Leafs[1].N = 9 }, func() { row.Leafs = append(row.Leafs, leaf{3}) },
+		func() { row.On, row.Texts = false, nil }, func() { row.Texts = []string{} }, func() { row.At = nil },
+		func() { later := near.Add(1); row.At = &later }, func() { row.Share = math.Copysign(0, -1) },
+		func() { row.Share = 0 }, func() { row.ByKey = map[string]string{"key": "other"} }, func() { row.ByKey = nil },
+		func() { row.ID = "two" }, func() { row.ID = "one" }, func() { *row = rowOf{ID: "one"} },
+	} {
+		change()
+		b, err := w.Variant(nil, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size = max(size, len(b)); i > 0 && i < 12 && len(b) > size*2/3 {
+			t.Errorf("change %d takes %d bytes of %d", i, len(b), size)
+		}
+		r.Give(b)
+		got, _ := r.Variant().(*rowOf)
+		if r.Err() != nil || r.Left() > 0 || !reflect.DeepEqual(got, row) ||
+			math.Signbit(got.Share) != math.Signbit(row.Share) {
+			t.Fatalf("change %d: %v\n%+v becomes\n%+v", i, r.Err(), row, got)
+		}
+	}
+	// Many more rows than are remembered, some of them again and again.
+	for i := range 3 * rowsCap {
+		for _, id := range []int{i, i / 2, i % 7} {
+			row.ID, row.Share = fmt.Sprint("row ", id), float64(i)
+			b, err := w.Variant(nil, row)
+			if r.Give(b); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := r.Variant().(*rowOf); !reflect.DeepEqual(got, row) {
+				t.Fatalf("%d: %v, %+v", i, r.Err(), got)
+			}
+		}
+	}
+	if c := Of(sample{}, &leaf{}).Rows(leaf{}, "N"); c.Problem() == nil {
+		t.Error("a row without a text as its identity is taken")
+	}
+}
