@@ -138,6 +138,9 @@ func TestARecordProvesItsRowsToAStranger(t *testing.T) {
 		}
 	}
 	file := export(t, s, 1)
+	if page := readPart(t, file, evidence.SummaryFile); !strings.Contains(page, "not yet") {
+		t.Error("a record of an installation without a genesis does not say so")
+	}
 	f := func(name, old, fresh string) {
 		t.Helper()
 		changed := remade(t, file, name, func(text string) string { return strings.Replace(text, old, fresh, 1) })
@@ -249,5 +252,27 @@ func TestARecordOfAFalsifiedRunIsNeverWhole(t *testing.T) {
 	}
 	if tried < 100 {
 		t.Errorf("only %d changes were tried", tried)
+	}
+}
+
+// A record says since when the installation has evidence, and that nothing vouches for what is older.
+func TestARecordSaysWhatIsOlderThanEvidence(t *testing.T) {
+	t.Parallel()
+	s, err := persistence.Open(t.Context(), storetest.URL(t), persistence.Config{Writers: 2, Readers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	writeHistory(t, s, "cmp_1", false)
+	if _, err := s.Spine.Open(t.Context(), keeper); err != nil {
+		t.Fatal(err)
+	}
+	s.UseRowKey(storetest.RowKey)
+	var m evidence.Manifest
+	if err := json.Unmarshal([]byte(readPart(t, export(t, s, 1), evidence.ManifestFile)), &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Since == nil || time.Since(*m.Since) > time.Minute || m.OlderRows == 0 {
+		t.Errorf("since %v, %d rows", m.Since, m.OlderRows)
 	}
 }

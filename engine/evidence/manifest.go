@@ -74,6 +74,11 @@ type Manifest struct {
 	// columns, by table.
 	Digests bool                         `json:"digests"`
 	Columns map[string]map[string]string `json:"columns,omitempty"`
+	// Since is when the installation's record began, by its genesis: nothing vouches for how came to be
+	// what was there before. OlderRows are rows of the campaign without a digest. nil and 0 where there
+	// is no genesis.
+	Since     *time.Time `json:"evidence_since,omitempty"`
+	OlderRows int        `json:"older_rows"`
 	// Findings are what the audit of the run found when the file was made: where tables and history
 	// differ, the figures above prove nothing.
 	Findings []string `json:"findings"`

@@ -272,6 +272,10 @@ func (w *Writer) Batch(n int64, events int, hash chain.Hash, rows, code []byte) 
 	return json.NewEncoder(w.out).Encode(batchLine{n, events, hash.String(), rows, code})
 }
 
+// Began notes when the installation's record began, nil if it has not, and how many rows are older than
+// digests.
+func (w *Writer) Began(at *time.Time, older int) { w.manifest.Since, w.manifest.OlderRows = at, older }
+
 // Finding notes in the manifest what the audit of the run found.
 func (w *Writer) Finding(what string) { w.manifest.Findings = append(w.manifest.Findings, what) }
 

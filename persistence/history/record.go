@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -35,6 +36,8 @@ type EvidenceWriter interface {
 	CampaignBatch(n int64, hash chain.Hash, rows, code []byte) error
 	Rows(digests bool, types map[string]map[string]string)
 	Row(r *evidence.Row) error
+	// Began passes when the installation's record began, and how many rows are older than digests.
+	Began(at *time.Time, older int)
 	// Finding passes what does not match between the history and the tables that the rest is from.
 	Finding(what string)
 }
@@ -102,6 +105,11 @@ func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w
 				}
 			}
 			audit, err := s.auditIn(ctx, tx, id, trusted)
+			var began *time.Time
+			if b, err := readBegun(ctx, tx); err == nil && b != nil {
+				began = &b.at
+			}
+			w.Began(began, audit.Unattested)
 			for _, what := range audit.Of(run) {
 				w.Finding(what)
 			}
