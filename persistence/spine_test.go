@@ -284,6 +284,7 @@ func TestOfTwoFirstStartsOneMakesTheGenesis(t *testing.T) {
 
 func TestWhatWasThereBeforeTheSpineIsSaidAndCounted(t *testing.T) {
 	t.Parallel()
+	storetest.Tampered(t)
 	w := &signed{t: t, url: storetest.URL(t)}
 	w.store = storetest.OpenAt(t, w.url, persistence.Config{})
 	writeHistory(t, w.store, "cmp_1", true)
