@@ -1,8 +1,6 @@
 package snapshot
 
-import (
-	"time"
-)
+import "time"
 
 // Join returns a time with a wall clock and a monotonic reading, counted from any moment. Package
 // time cannot make one.
