@@ -17,8 +17,8 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/enginetest/replay"
-	"dialler/engine/run"
 	"dialler/engine/journal"
+	"dialler/engine/run"
 )
 
 // BenchmarkCall measures what a call costs the tree, from the due contact to its stored result,
