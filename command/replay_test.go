@@ -15,7 +15,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/flight"
 	core "dialler/engine/run"
-	"dialler/process/flights"
+	"dialler/process"
 )
 
 // idle is a process in which nothing happens.
@@ -36,8 +36,8 @@ func flown(t *testing.T) (path string) {
 	t.Helper()
 	now := time.Now()
 	dir := t.TempDir()
-	keeper := flights.New(flights.Config{Dir: dir, Program: "v1", Now: func() time.Time { return now },
-		Log: zerolog.Nop()})
+	keeper := process.NewFlights(dir, func() process.Flags { return process.Flags{FlightsSize: 1} },
+		func() time.Time { return now }, zerolog.Nop())
 	cfg := core.Config{Tick: time.Second, Reconcile: time.Minute, LookAhead: 10}
 	rec, s := keeper.Record("cmp", cfg), core.New("cmp", cfg)
 	give := func(event any) (out []core.Effect) {
@@ -64,7 +64,7 @@ func flown(t *testing.T) (path string) {
 	give(&core.Act{Command: campaign.Act{Campaign: "cmp", Action: campaign.ActionStop}})
 	rec.Close()
 	keeper.Close()
-	files, err := filepath.Glob(filepath.Join(dir, "*"+flights.Suffix))
+	files, err := filepath.Glob(filepath.Join(process.FlightsDir(dir), "*.flight"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
@@ -77,8 +77,8 @@ func TestReplaySaysWhatTheRecordingIsWorth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut := filepath.Join(t.TempDir(), "cut"+flights.Suffix)
-	damaged := filepath.Join(t.TempDir(), "damaged"+flights.Suffix)
+	cut := filepath.Join(t.TempDir(), "cut.flight")
+	damaged := filepath.Join(t.TempDir(), "damaged.flight")
 	changed := bytes.Clone(whole)
 	changed[len(changed)/2]++
 	for name, text := range map[string][]byte{cut: whole[:len(whole)-30], damaged: changed} {
