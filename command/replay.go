@@ -147,7 +147,7 @@ func (r *replayed) add(s *flight.Step, until string) (reached bool) {
 		if e.Type == journal.AttemptReserved {
 			r.Calls++
 		}
-		if r.FirstSeq == 0 {
+		if r.FirstSeq == 0 || e.Seq < r.FirstSeq {
 			r.FirstSeq = e.Seq
 		}
 		r.LastSeq = max(r.LastSeq, e.Seq)

@@ -142,9 +142,11 @@ func (w *Watch) standing(s *run.State) string {
 	if _, reading := s.Loads[w.Contact]; reading {
 		return "its row is being read"
 	}
-	switch {
+	switch st := s.M.C.State; {
 	case w.row == nil:
 		return "not seen by the run yet"
+	case st != "" && st != campaign.Running:
+		return fmt.Sprintf("not dialled: the campaign is %s", st)
 	case w.row.DueAt != nil:
 		return fmt.Sprintf("waits until %s: %s, %d of %d attempts", w.row.DueAt.UTC().Format(time.RFC3339), w.row.State,
 			w.row.Used, w.row.Max)

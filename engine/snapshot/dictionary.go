@@ -23,7 +23,7 @@ const (
 // slot is where a text of at least leastWord bytes is looked for.
 func slot(s string) uint64 {
 	n := len(s)
-	h := uint64(n) //nolint:gosec // no length is negative
+	h := uint64(n)
 	if n < 8 {
 		for i := range n {
 			h = h<<8 | uint64(s[i])
@@ -83,7 +83,7 @@ func (d *dictionary) read(r *reader) string {
 		r.fail(errShort)
 		return ""
 	}
-	s := string(r.take(int(n >> 1))) //nolint:gosec // it is small
+	s := string(r.take(int(n >> 1)))
 	if len(s) >= leastWord && len(s) <= mostWord {
 		d.add(s)
 	}

@@ -105,7 +105,7 @@ func share[T float32 | float64](f *form) {
 
 // basic is the form of a kind without parts; false if there is none.
 func (f *form) basic(k reflect.Kind) bool {
-	switch k { //nolint:exhaustive // the others have parts, or no form
+	switch k {
 	case reflect.Bool:
 		f.flagged(func(_ *writer, p unsafe.Pointer) bool { return *(*bool)(p) },
 			func(_ *reader, v reflect.Value) { v.SetBool(true) }, equal[bool])
@@ -167,11 +167,11 @@ type sliceHeader struct {
 // elements writes n values that lie one after the other.
 func elements(w *writer, p unsafe.Pointer, n int, t reflect.Type, of *form) {
 	if t.Kind() == reflect.Uint8 {
-		w.b = append(w.b, unsafe.Slice((*byte)(p), n)...)
+		w.b = append(w.b, unsafe.Slice((*byte)(p), n)...) //nolint:gosec // the slice's own length
 		return
 	}
 	for i := range n {
-		of.put(w, unsafe.Add(p, uintptr(i)*t.Size())) //nolint:gosec // within the slice
+		of.put(w, unsafe.Add(p, uintptr(i)*t.Size()))
 	}
 }
 

@@ -54,7 +54,8 @@ type Reader struct {
 // Reader begins to read a stream that is near the same time. Without join, its times have no
 // monotonic readings.
 func (c *Codec) Reader(near time.Time, join Join) *Reader {
-	r := &Reader{r: reader{c: c, words: &dictionary{}, rows: memory{}}, clock: clock{base: near.UnixNano(), join: join}}
+	r := &Reader{r: reader{c: c, words: &dictionary{}, rows: memory{}},
+		clock: clock{base: near.UnixNano(), join: join}}
 	r.r.clock = &r.clock
 	return r
 }

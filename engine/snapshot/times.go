@@ -1,8 +1,6 @@
 package snapshot
 
-import (
-	"time"
-)
+import "time"
 
 // Join returns a time with a wall clock and a monotonic reading, counted from any moment. Package
 // time cannot make one.
@@ -28,7 +26,7 @@ const farSeconds = 1 << 32
 
 func (w *writer) time(t time.Time) {
 	var bits byte
-	if w.clock != nil && t != t.Round(0) { //nolint:staticcheck // that is how a monotonic reading shows
+	if w.clock != nil && t != t.Round(0) {
 		bits |= hasMonotonic
 	}
 	switch t.Location() {
@@ -68,7 +66,7 @@ func (r *reader) time() (t time.Time) {
 	bits := r.take(1)[0]
 	if bits&isFar != 0 {
 		sec := r.int()
-		t = time.Unix(sec, int64(r.uint()%uint64(time.Second))) //nolint:gosec // less than a second
+		t = time.Unix(sec, int64(r.uint()%uint64(time.Second)))
 	} else {
 		var base int64
 		if r.clock != nil {
