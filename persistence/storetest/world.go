@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -40,10 +39,11 @@ func newWorld(t testing.TB, store Port) *world {
 	return w
 }
 
+// id returns an identifier that begins with its time, as the engine's do.
 func id() string {
-	var b [16]byte
+	var b [10]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+	return fmt.Sprintf("%012x%x", at().UnixMilli(), b)
 }
 
 // number returns a number that no other test of the schema uses.
