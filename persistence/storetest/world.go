@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -39,11 +40,15 @@ func newWorld(t testing.TB, store Port) *world {
 	return w
 }
 
-// id returns an identifier that begins with its time, as the engine's do.
 func id() string {
-	var b [10]byte
+	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%012x%x", at().UnixMilli(), b)
+	return hex.EncodeToString(b[:])
+}
+
+// attemptID returns an identifier that begins with its time, as those of the engine do.
+func attemptID() engine.AttemptID {
+	return engine.AttemptID(fmt.Sprintf("%012x", at().UnixMilli()) + id()[12:])
 }
 
 // number returns a number that no other test of the schema uses.
@@ -88,7 +93,7 @@ func (w *world) contact(change ...func(*contact.Contact)) contact.Contact {
 func (w *world) attempt(c contact.Contact) attempt.Attempt {
 	reserved := w.now
 	a := attempt.Attempt{
-		ID: engine.AttemptID(id()), Campaign: c.Campaign, Contact: c.ID, Run: c.Run, Pass: 1, Number: c.Used + 1, Bot: "bot",
+		ID: attemptID(), Campaign: c.Campaign, Contact: c.ID, Run: c.Run, Pass: 1, Number: c.Used + 1, Bot: "bot",
 		To: c.Number, From: "+4930111222", Trunk: "t1", Epoch: w.c.Epoch, SendBy: w.now.Add(10 * time.Second),
 		State: attempt.Reserved, ReservedAt: &reserved,
 	}
