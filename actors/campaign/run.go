@@ -71,7 +71,7 @@ func (r *run) Receive(ctx actor.Context) {
 		r.apply(&core.Durable{Ticket: m.N}, "")
 	case *call.Durable:
 	case *writer.WriteRefused:
-		r.apply(&core.WriteRefused{Write: &m.Write}, "")
+		r.apply(&core.WriteRefused{Write: &m.Write, Err: m.Err}, "")
 	case *writer.Barrier:
 		r.apply(&core.FenceFor{}, host.Request(m.ReplyTo))
 	case *DatabaseState:

@@ -28,8 +28,11 @@ type Persist struct {
 	Then func(error)
 }
 
-// WriteRefused tells a run which write the database refused.
-type WriteRefused struct{ Write journal.Write }
+// WriteRefused tells a run which write the database refused, and why.
+type WriteRefused struct {
+	Write journal.Write
+	Err   error
+}
 
 // Barrier is answered with BarrierPassed once every write queued before it
 // is durable in the database, or refused.
@@ -332,7 +335,7 @@ func tellPersisted(ctx actor.Context, q *queued, err error) {
 		// A copy, because the sender may write its events again.
 		refused := q.Write
 		refused.Events = slices.Clone(refused.Events)
-		ctx.Send(q.Run, &WriteRefused{refused})
+		ctx.Send(q.Run, &WriteRefused{refused, err})
 	}
 	if q.ReplyTo != nil {
 		ctx.Send(q.ReplyTo, &call.Durable{Step: q.Step, Err: err})

@@ -43,7 +43,7 @@ func (s *State) receive(event any, from engine.Request) error {
 	case *Durable:
 		if c, ok := s.Pending[e.Ticket]; ok {
 			delete(s.Pending, e.Ticket)
-			s.follow(c, nil)
+			s.follow(c, s.durable())
 			s.pump()
 			s.sayLastWord(false)
 		}
@@ -291,16 +291,15 @@ func (s *State) pump() {
 	}
 }
 
-// follow carries out a continuation. err is the error of the write, if the continuation waited for
-// one.
+// follow carries out a continuation. err says that what it waited for is not stored.
 func (s *State) follow(c Continuation, err error) {
 	switch c.Do {
 	case thenLoad:
 		s.load()
 	case thenReply:
-		s.reply(c.Request, c.Value, nil)
+		s.reply(c.Request, c.Value, err)
 	case thenReplyDetail:
-		s.reply(c.Request, s.detail(), nil)
+		s.reply(c.Request, s.detail(), err)
 	case thenPutOff:
 		s.putOff(c.Contacts)
 	case thenTriggerStored:

@@ -210,9 +210,9 @@ func TestWhatTheDatabaseRefusedIsTakenBackFromTheCounters(t *testing.T) {
 	eq(w, "counted, of this run", w.s.Tally.C.Total, 1)
 	old := *wr
 	old.Epoch--
-	w.do(&WriteRefused{&old}) // of an earlier instance: it was never counted
+	w.do(&WriteRefused{Write: &old}) // of an earlier instance: it was never counted
 	eq(w, "counted", w.s.Tally.C.Total, 1)
-	w.do(&WriteRefused{wr})
+	w.do(&WriteRefused{Write: wr})
 	eq(w, "taken back", w.s.Tally.C.Total, 0)
 }
 

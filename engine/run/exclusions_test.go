@@ -77,6 +77,43 @@ func TestAnExclusionsReplyIsStoredWithItsKey(t *testing.T) {
 	eq(w, "in call", granted[campaign.ExcludeReply](w, r).InCall, 1)
 }
 
+// The database may refuse the last of several writes as those of a former owner; all before are the next
+// owner's to repeat.
+func TestAnOwnerThatWasReplacedConfirmsNothing(t *testing.T) {
+	stale := func(w *world) {
+		for _, e := range sent[Write](w) {
+			w.do(&WriteRefused{Write: e.Write, Err: journal.ErrStaleEpoch})
+		}
+		w.durable()
+	}
+	w := ready(t)
+	x := excludes("c1")
+	x.Command.Idempotency.Token = "key"
+	r := w.ask(x)
+	w.durable()
+	sent[Write](w)
+	w.found()
+	stale(w) // the stored reply: a repeat would be answered by the next owner
+	w.refused(r, "stale_epoch")
+
+	w = ready(t)
+	r = w.ask(act(campaign.ActionPause))
+	stale(w)
+	w.refused(r, "stale_epoch")
+
+	w = ready(t)
+	r = w.ask(&ExclusionsImported{Command: campaign.ExclusionsImported{Numbers: 2}})
+	stale(w)
+	w.refused(r, "stale_epoch")
+
+	// What is refused for another reason says nothing of other writes.
+	w = ready(t)
+	r = w.ask(act(campaign.ActionPause))
+	w.do(&WriteRefused{Write: one[Write](w).Write, Err: journal.ErrContactExists})
+	w.durable()
+	granted[campaign.Detail](w, r)
+}
+
 func TestAnExclusionCoversContactsThatAreNotStoredYet(t *testing.T) {
 	w := dialling(t, 1)
 	w.s.Lines["c1"].Variables = map[string]string{"vip": "no"}

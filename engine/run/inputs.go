@@ -110,8 +110,11 @@ type (
 		Then *Continuation
 		Err  error
 	}
-	// WriteRefused returns a write that the database refused.
-	WriteRefused struct{ Write *journal.Write }
+	// WriteRefused returns a write that the database refused, and why.
+	WriteRefused struct {
+		Write *journal.Write
+		Err   error
+	}
 	// FenceFor notifies a restarted contact once everything written before is durable.
 	FenceFor struct{}
 	// NotSaved says that what pacing has learnt was not stored; the run retries after a while.

@@ -104,7 +104,7 @@ func (p *played) take(e Effect) {
 		p.write(func() {
 			a := p.actors[e.Contact]
 			if list := p.byNumber(e.Write.Contacts[0].Number); len(list) > 0 && list[0].ID != e.Contact {
-				p.tell(&WriteRefused{e.Write})
+				p.tell(&WriteRefused{e.Write, journal.ErrContactExists})
 				if a != nil {
 					a.refused()
 				}
@@ -342,7 +342,7 @@ func (p *played) writes(e Write) {
 	if err == nil {
 		p.store(e.Write)
 	} else if e.Revoke {
-		p.tell(&WriteRefused{e.Write})
+		p.tell(&WriteRefused{e.Write, err})
 	}
 	if e.Then != nil {
 		p.tell(&Written{e.Then, err})

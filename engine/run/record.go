@@ -34,6 +34,8 @@ type Record struct {
 	Config Config
 	Ready  bool  // it is loaded
 	Absent error // why this node cannot act for the campaign; nil means that it does not exist
+	// Replaced says that the database refused a write as a former owner's: nothing written since may be there.
+	Replaced bool
 
 	M       campaign.Machine
 	Tally   *tally.Tally

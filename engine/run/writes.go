@@ -1,6 +1,8 @@
 package run
 
 import (
+	"errors"
+
 	"dialler/engine/call"
 	"dialler/engine/journal"
 )
@@ -46,11 +48,21 @@ func (s *Record) refused(m *WriteRefused) {
 	if m.Write.Epoch != s.M.C.Epoch || s.Tally == nil {
 		return
 	}
+	s.Replaced = s.Replaced || errors.Is(m.Err, journal.ErrStaleEpoch)
 	for i := range m.Write.Events {
 		if e := &m.Write.Events[i]; e.Run == s.M.C.Run {
 			s.Tally.Revoke(e)
 		}
 	}
+}
+
+// durable says whether what was written so far is stored. A former owner cannot tell, and says so: whoever
+// waits asks the next one.
+func (s *Record) durable() error {
+	if s.Replaced {
+		return journal.ErrStaleEpoch
+	}
+	return nil
 }
 
 // write persists a write of the run itself.

@@ -131,7 +131,7 @@ func (x *writer) done(n int, refused []error) {
 			if err != nil && q.revoke {
 				again := *q.write
 				again.Events = slices.Clone(again.Events) // the writer may reuse its events
-				q.run.tell(&run.WriteRefused{Write: &again})
+				q.run.tell(&run.WriteRefused{Write: &again, Err: err})
 			}
 		}
 		switch {
