@@ -36,10 +36,13 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 			!strings.Contains(bye.From().Value(), "sip:+4930@127.0.0.1") {
 			t.Fatalf("%s\n%s", ack, bye)
 		}
+		if st := s.Stats(); st.LiveLegs != 1 || st.RecoveredLegs != 1 {
+			t.Errorf("%d legs, %d of another process", st.LiveLegs, st.RecoveredLegs)
+		}
 		if a, _, _ := strings.Cut(string(leg), "."); len(s.AttachLeg(engine.AttemptID(a), func(engine.LegEvent) {})) != 0 {
 			t.Error("its attempt is taken for one that lives")
 		}
-		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs == 0 })
+		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs+s.Stats().RecoveredLegs == 0 })
 		l := listen(t, nil) // a later watcher is told of its end
 		s.RecoverLeg(engine.RecoveredLeg{Attempt: legAttempt(leg), Leg: leg, Trunk: trunkID}, l.sink)
 		l.expect(leg, "closed(200)")
@@ -51,7 +54,7 @@ func TestACallOfAnEarlierLifeIsEndedByWhoeverHearsOfIt(t *testing.T) {
 		_, send := invite(u, s, "180 Ringing", "far")
 		send()
 		u.request(sip.CANCEL, 1)
-		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs == 0 })
+		eventually(t, "it is over", func() bool { return s.Stats().LiveLegs+s.Stats().RecoveredLegs == 0 })
 	})
 	t.Run("of a stranger", func(t *testing.T) {
 		u, other := newUAS(t, nil), newUAS(t, nil)

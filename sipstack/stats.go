@@ -22,6 +22,7 @@ type Stats struct {
 	WriteErrors     uint64         // failed writes of any message
 	RefusedConns    uint64         // connections of far sides beyond the limit
 	LiveLegs        int            // legs without a final event
+	RecoveredLegs   int            // live legs that another process placed, which are being ended here
 	KnownLegs       int            // legs with state here, ended ones included
 }
 
@@ -49,6 +50,7 @@ func (s *Stack) Stats() Stats {
 		WriteErrors:     n.WriteErrors.Load(),
 		RefusedConns:    n.RefusedConns.Load(),
 		LiveLegs:        int(c.Live.Load()),
+		RecoveredLegs:   int(c.Recovered.Load()),
 		KnownLegs:       s.Known(),
 	}
 	for code := range c.ByStatus {

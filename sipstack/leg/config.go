@@ -47,7 +47,7 @@ type env struct {
 type Counters struct {
 	Invites, NotSent, Retransmissions, Acks, Cancels, Byes, RemoteByes atomic.Uint64
 	Strays, Unmatched, Duplicates                                      atomic.Uint64
-	Live                                                               atomic.Int64
+	Live, Recovered                                                    atomic.Int64
 	ByStatus                                                           [700]atomic.Uint64
 	Pracks, Refreshes, Redirects                                       atomic.Uint64
 }

@@ -114,6 +114,9 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.s.called.over(l.callee)
 	l.callee = ""
 	l.s.Count.Live.Add(-1)
+	if l.recovered {
+		l.s.Count.Recovered.Add(-1)
+	}
 	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
 		over(l.events[len(l.events)-1], l.dlg != nil, func() []engine.SIPMessage {
 			return l.ladder.Messages(l.s.clock, l.id)

@@ -355,6 +355,9 @@ func (k *Table) enlist(l *leg) (known *leg) {
 	}
 	sh.legs[l.id] = l
 	k.Count.Live.Add(1)
+	if l.recovered {
+		k.Count.Recovered.Add(1)
+	}
 	return nil
 }
 

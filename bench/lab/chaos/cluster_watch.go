@@ -26,8 +26,9 @@ const (
 	// aloneFor: a conversation whose callee has left, or a callee with whom nobody talks any more: when
 	// a node has died, until the fence would have acted.
 	talksFor, aloneFor = 10 * time.Second, 50 * time.Second
-	// leakedFor: a leg in a process that the carrier does not have; its BYE may be without an answer for 32 s.
-	leakedFor = 60 * time.Second
+	// leakedFor: a leg in a process that the carrier does not have: an INVITE without a response stays for twice
+	// 64 T1, in which an answer may still come.
+	leakedFor = 70 * time.Second
 
 	watchEvery, figuresEvery = time.Second, 5
 )
@@ -184,7 +185,8 @@ func (w *watcher) legs(ctx context.Context, live carrier.Rows) {
 		if err != nil {
 			continue // it stands still, or is no more
 		}
-		if legs := int(f["dialler_sip_legs_live"]); legs > at[n.SIP] {
+		// Calls that another process placed are the carrier's with that process.
+		if legs := int(f["dialler_sip_legs_live"] - f["dialler_sip_legs_recovered"]); legs > at[n.SIP] {
 			w.differs("/"+n.Name, leakedFor, "node %s has %d legs, the carrier %d calls of it", n.Name, legs, at[n.SIP])
 		}
 	}
