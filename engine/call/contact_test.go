@@ -449,6 +449,27 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 		"answer someone contact_excluded", "idle")
 }
 
+// Nothing that happens to a contact is told of an attempt that has ended, though a leg of it is still watched.
+func TestATriggerIsToldOfTheAttemptOnlyWhileThatLives(t *testing.T) {
+	merged := &Reopen{Trigger: &Trigger{Request: someone}}
+	r := up(t, nil, nil)
+	r.talking(first)
+	r.apply(merged)
+	if e := r.write().Events[0]; e.Type != journal.ContactTriggered || e.Attempt != first {
+		t.Errorf("in the call: %s of %q", e.Type, e.Attempt)
+	}
+	at := ended(t, first)
+	at.Legs[0].EndedAt = nil
+	r = newRig(t)
+	r.contact = NewContact(rowOf(nil), rulesOf(nil), limits, nil)
+	r.call = &r.contact.Call
+	r.apply(&Started{Lost: &at})
+	r.apply(merged)
+	if e := r.write().Events[0]; e.Type != journal.ContactTriggered || e.Attempt != "" {
+		t.Errorf("after the call: %s of %q", e.Type, e.Attempt)
+	}
+}
+
 func TestATriggerOfAContactThatThereIs(t *testing.T) {
 	reopen := func(key string) *Reopen {
 		return &Reopen{Trigger: &Trigger{Request: someone,
