@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -87,6 +88,8 @@ type run struct {
 	crm   *crm
 	// record is for the judge of the promises.
 	record record
+	// stood says whether the process that a bot talked through did nothing at some moment of its conversation.
+	stood func(*bot.Session) bool
 }
 
 // Run runs a campaign and deals its disturbances. The error says that the harness

@@ -366,6 +366,9 @@ func (r *run) judgeBot(attempts []attempt.Attempt) {
 		}
 		seen[s.CallID] = true
 		for name := range s.Violations {
+			if name == "mark_late" && r.stood != nil && r.stood(&s) {
+				continue
+			}
 			r.rep.fail("call %s: breach of the bot's protocol: %s", s.CallID, name)
 		}
 		switch s.Result.State {
