@@ -80,8 +80,9 @@ type run struct {
 	cfg    Campaign
 	id     engine.CampaignID
 	began  time.Time
-	last   time.Time // when the last disturbance was over
-	judged int       // life that was judged last
+	last   time.Time   // when the last disturbance was over
+	judged int         // life that was judged last
+	pauses []time.Time // when the dialler was stopped
 	// brief: legs of lost calls are still watched when it is judged.
 	brief bool
 	rep   *Report
