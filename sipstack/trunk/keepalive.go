@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // keepalive probes with OPTIONS whether a trunk is alive (RFC 3261 §11). Any final response means
-// it is, even a 4xx.
+// it is, even a 4xx, but for those that engine.SignOfLife names.
 type keepalive struct {
 	trunk *Trunk
 
@@ -27,13 +28,17 @@ type keepalive struct {
 	interval time.Duration // to the next retransmission
 	next     time.Duration // on the stack's clock: the next retransmission
 	end      time.Duration // timeout of the running OPTIONS
-	known    bool
-	up       bool
-	reason   string
+
+	// The result, see engine.TrunkSigns.
+	options        engine.TrunkAnswer
+	trusted, talks bool
+	reason         string
+	at             time.Time
 
 	// A round probes one address of the trunk after another.
 	rest  []transport.Target
-	alive bool // some address answered in this round
+	alive bool          // some address answered in this round
+	began time.Duration // when, on the stack's clock
 }
 
 func (k *keepalive) start() {
@@ -164,24 +169,25 @@ func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
 	}
 	k.mu.Unlock()
 	if mine {
-		k.result(seq, true, strconv.Itoa(r.StatusCode)+" "+r.Reason)
+		k.result(seq, engine.SignOfLife(r.StatusCode), strconv.Itoa(r.StatusCode)+" "+r.Reason)
 	}
 }
 
 // round probes all addresses, best first.
 func (k *keepalive) round(to []transport.Target) {
 	k.mu.Lock()
-	k.rest, k.alive = slices.Clone(to[1:]), false
+	k.rest, k.alive, k.began = slices.Clone(to[1:]), false, k.trunk.set.clock.Now()
 	k.mu.Unlock()
 	k.send(to[0])
 }
 
-// result ends the running OPTIONS and continues with the next address, or schedules the next round.
-// The trunk is up as soon as one address answers, and down when none has; an address that does not
-// answer is sorted after the others until it is probed again. seq is the CSeq of the OPTIONS, 0
-// when none was sent.
+// result ends the running OPTIONS and continues with the next address, or schedules the next round:
+// soon if nothing answered. The trunk answers as soon as one address does, and does not when none
+// has; an address that does not answer is sorted after the others until it is probed again. seq is
+// the CSeq of the OPTIONS, 0 when none was sent.
 func (k *keepalive) result(seq uint32, up bool, reason string) {
 	s, every := k.trunk.set, k.trunk.Conf.OptionsInterval
+	talks := !up && k.trunk.talks() // takes locks of legs
 	k.mu.Lock()
 	if k.stopped || (seq != 0 && (k.callID == "" || seq != k.cseq)) {
 		k.mu.Unlock()
@@ -197,10 +203,19 @@ func (k *keepalive) result(seq uint32, up bool, reason string) {
 		}
 	}
 	more := len(k.rest) > 0
-	if up || (!more && !k.alive) {
-		k.known, k.up, k.reason = true, up, reason
-	}
 	k.alive = k.alive || up
+	switch now := s.clock.Now(); {
+	case up:
+		k.options, k.trusted, k.reason, k.at = engine.TrunkAnswers, true, reason, time.Now()
+	case !more && !k.alive:
+		k.options, k.talks, k.reason, k.at = engine.TrunkDeclines, talks, reason, time.Now()
+		if k.trunk.called() > k.began+(now-k.began)/2 {
+			k.trusted = false // it answers calls instead
+		}
+	}
+	if !k.alive {
+		every = k.trunk.retry()
+	}
 	var next transport.Target
 	if more {
 		next, k.rest = k.rest[0], k.rest[1:]
