@@ -75,6 +75,7 @@ func benchmarkCall(b *testing.B, record func(engine.CampaignID, run.Config) camp
 		b.Fatal(err)
 	}
 	defer tree.Close()
+	tree.TrunkHealth(engine.TrunkHealth{Trunk: store.TrunkList[0].ID, Life: engine.TrunkAlive})
 
 	done := make(chan struct{})
 	post := func(call engine.CallID) {

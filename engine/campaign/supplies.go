@@ -50,7 +50,7 @@ func SuppliesOf(trunks []trunk.Status, numbers map[engine.PhoneNumber]numberpool
 			s.CPS.Of += t.Rate
 			s.Channels.Used += float64(t.Legs)
 			s.Channels.Of += float64(t.Channels)
-		case trunk.Down, trunk.Broken, trunk.Held, trunk.Off:
+		case trunk.Unproven, trunk.Down, trunk.Broken, trunk.Held, trunk.Off:
 			s.CPS.Out[string(t.Health)]++
 			s.Channels.Out[string(t.Health)]++
 		}
