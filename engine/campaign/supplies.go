@@ -114,6 +114,7 @@ func (r *Resource) outWords() string {
 		string(numberpool.CapDay):        "at the cap of the day",
 		string(numberpool.CapAway):       "counted by a node that does not answer",
 		string(trunk.Off):                "switched off",
+		string(trunk.Unproven):           "not heard from yet",
 	}
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(r.Out)) {
