@@ -145,7 +145,11 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 	t.set = set
 	defer t.countDown()
 	gone := maps.Clone(t.byID)
+	active := 0
 	for _, s := range set {
+		if s.Active {
+			active++
+		}
 		delete(gone, s.ID)
 		if old := t.applied[s.ID]; t.byID[s.ID] != nil && reflect.DeepEqual(old, s) && !slices.Contains(put, s.ID) {
 			continue
@@ -170,9 +174,12 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 		delete(t.applied, id)
 		ctx.Send(pid, &engine.TrunkSettings{ID: id})
 	}
+	for _, pid := range t.byID {
+		ctx.Send(pid, others(active > 1))
+	}
 }
 
-// place chooses a trunk for the legs without one.
+// place chooses trunks for the legs without one.
 func (t *trunks) place(ctx actor.Context, op *reservation) {
 	cands := make([]trunk.Candidate, 0, len(t.known))
 	for _, c := range t.known {
