@@ -10,7 +10,8 @@ const (
 	// calls can tell and there were none lately.
 	TrunkUnproven TrunkLife = "unproven"
 	TrunkAlive    TrunkLife = "alive"
-	// TrunkLost means that it used to answer OPTIONS and has stopped, or does not register us.
+	// TrunkLost means that it used to answer OPTIONS and has stopped, that nothing can be sent to it,
+	// or that it does not register us.
 	TrunkLost TrunkLife = "lost"
 )
 
@@ -29,6 +30,7 @@ const (
 	TrunkNotAsked TrunkAnswer = ""         // none was sent, or the first one is still open
 	TrunkAnswers  TrunkAnswer = "answers"  // with a response that is a sign of life
 	TrunkDeclines TrunkAnswer = "declines" // with none, or one that says that it is out of service
+	TrunkUnsent   TrunkAnswer = "unsent"   // they could not be sent: no such name, connection refused
 )
 
 // TrunkSigns are what is known of a trunk's far side. Times are read from one monotonic clock; 0
@@ -50,13 +52,14 @@ type TrunkSigns struct {
 // Life judges the signs. What calls met counts as much as OPTIONS; without a registration that it
 // needs a trunk is lost whatever else it answers.
 func (s *TrunkSigns) Life() TrunkLife {
-	called := s.CalledAt != 0 && (s.Options != TrunkDeclines || s.Now-s.CalledAt <= s.Within)
+	unasked := s.Options == TrunkNotAsked
+	called := s.CalledAt != 0 && (unasked || s.Now-s.CalledAt <= s.Within)
 	switch {
 	case s.Registers && !s.Registered:
 		return TrunkLost
 	case s.Options == TrunkAnswers, called, s.Talks:
 		return TrunkAlive
-	case s.Options == TrunkDeclines && s.Trusted:
+	case s.Options == TrunkUnsent, s.Options == TrunkDeclines && s.Trusted:
 		return TrunkLost
 	case s.Registered:
 		return TrunkAlive

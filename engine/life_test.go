@@ -31,6 +31,11 @@ func TestATrunkIsProvenByAnySignOfLifeAndLostOnlyIfItUsedToAnswer(t *testing.T) 
 	f(TrunkSigns{Options: TrunkDeclines, Trusted: true, CalledAt: before}, TrunkLost)
 	f(TrunkSigns{Options: TrunkDeclines, Trusted: true, Talks: true}, TrunkAlive)
 
+	f(TrunkSigns{Options: TrunkUnsent}, TrunkLost)
+	f(TrunkSigns{Options: TrunkUnsent, CalledAt: lately}, TrunkAlive)
+	f(TrunkSigns{Options: TrunkUnsent, CalledAt: before}, TrunkLost)
+	f(TrunkSigns{Options: TrunkUnsent, Registers: true, Registered: true}, TrunkLost)
+
 	f(TrunkSigns{Registers: true, Options: TrunkAnswers, CalledAt: lately, Talks: true}, TrunkLost)
 	f(TrunkSigns{Registers: true, Registered: true}, TrunkAlive)
 	f(TrunkSigns{Registers: true, Registered: true, Options: TrunkDeclines}, TrunkAlive)

@@ -114,8 +114,9 @@ func TestATrunkThatDoesNotAnswerIsAskedAgainSoon(t *testing.T) {
 	health.expect(t, engine.TrunkUnproven, engine.TrunkAlive)
 	// One over TCP that nobody listens at.
 	setTrunk(s, 1, func(c *sipstack.TrunkConfig) { asked(c); overTCP(c) })
-	health.expect(t, engine.TrunkUnproven)
-	eventually(t, "it says why", func() bool { return strings.HasPrefix(s.Health()[0].Reason, "not sent: ") })
+	if h := health.expect(t, engine.TrunkUnproven, engine.TrunkLost); !strings.HasPrefix(h.Reason, "not sent: ") {
+		t.Errorf("%+v", h)
+	}
 }
 
 // A carrier that ignores OPTIONS is known by its calls: by a response, and as long as a conversation

@@ -33,7 +33,7 @@ const (
 	Up Health = "up"
 	// Unproven means that nothing has shown that the far side is there; one trial call may leave.
 	Unproven Health = "unproven"
-	Down     Health = "down"   // it has stopped to answer OPTIONS, or does not register us
+	Down     Health = "down"   // it has stopped to answer OPTIONS, cannot be sent to, or does not register us
 	Broken   Health = "broken" // too many failures in a row
 	Held     Health = "held"   // credentials, or 403s to several caller IDs: an operator should look
 	Trying   Health = "trying" // broken or held; one trial call may leave
