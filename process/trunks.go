@@ -72,7 +72,7 @@ func (f *Front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
 	f.p.doubt(err)
 	if err == nil {
-		f.configured(ctx)
+		f.configured(ctx, t.ID)
 		err = f.p.setTrunks(ctx)
 	}
 	if err == nil {
@@ -110,7 +110,7 @@ func (f *Front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.W
 		f.p.doubt(err)
 		return err
 	}
-	f.configured(ctx)
+	f.configured(ctx, "")
 	f.p.sip.RemoveTrunk(id)
 	return f.tree.TrunksChanged(ctx)
 }
