@@ -99,7 +99,8 @@ func TestABatchIsSharedByWeightAndStaysWithItsPriority(t *testing.T) {
 			}
 		}
 	}
-	first, second := engine.TrunkSettings{ID: "first", CPSCap: 50}, engine.TrunkSettings{ID: "second", CPSCap: 50, Priority: 1}
+	first := engine.TrunkSettings{ID: "first", CPSCap: 50}
+	second := engine.TrunkSettings{ID: "second", CPSCap: 50, Priority: 1}
 	for _, batch := range []int{1, 5, 20} {
 		f(map[engine.TrunkID]int{"first": 200, "second": 0}, batch, first, second)
 		f(map[engine.TrunkID]int{"a": 150, "b": 50}, batch, engine.TrunkSettings{ID: "a", CPSCap: 50, Weight: 3},
