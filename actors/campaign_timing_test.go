@@ -110,6 +110,7 @@ func theCalls(b testing.TB, n int, record func(engine.CampaignID, run.Config) ca
 		b.Fatal(err)
 	}
 	defer tree.Close()
+	tree.TrunkHealth(engine.TrunkHealth{Trunk: store.TrunkList[0].ID, Life: engine.TrunkAlive})
 
 	done := make(chan struct{})
 	post := func(call engine.CallID) {
