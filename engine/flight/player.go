@@ -24,7 +24,7 @@ type Player struct {
 	State  *run.State
 
 	in     frameReader
-	digest *snapshot.Digest
+	digest *digest
 	step   Step
 }
 
@@ -51,7 +51,7 @@ func (d *Difference) Error() string {
 
 // Play begins to replay a recording.
 func Play(in io.Reader) (*Player, error) {
-	p := &Player{digest: snapshot.NewDigest(), in: frameReader{blocks: blockReader{in: in, sum: sha256.New()}}}
+	p := &Player{digest: newDigest(), in: frameReader{blocks: blockReader{in: in, sum: sha256.New()}}}
 	if err := p.in.blocks.magic(); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,6 @@ func (p *Player) Next() (*Step, error) {
 	}
 	s := &p.step
 	s.Number, s.Block, s.Crash = s.Number+1, p.in.block, ""
-	pass(p.digest, s.Input.Event)
 	answers := &said{in: &p.in}
 	s.Input.Process = answers
 	if s.Crash = p.apply(); s.Crash != "" && p.in.peek() != answersCrash {
@@ -117,7 +116,7 @@ func (p *Player) compare(s *Step) error {
 		return p.in.unreadable()
 	case n != uint64(len(s.Effects)):
 		return &Difference{s, fmt.Sprintf("%d effects in place of %d", len(s.Effects), n)}
-	case n > 0 && digest(p.digest, s.Effects) != recorded:
+	case n > 0 && p.digest.of(s.Effects) != recorded:
 		return &Difference{s, "other effects"}
 	}
 	return nil

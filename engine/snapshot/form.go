@@ -182,9 +182,6 @@ func (f *form) list(t reflect.Type, of *form) {
 			return false
 		}
 		w.count(s.len)
-		if slices.Contains(w.passed, s.first) {
-			return true
-		}
 		elements(w, s.first, s.len, t.Elem(), of)
 		return true
 	}, func(r *reader, v reflect.Value) {

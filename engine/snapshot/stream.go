@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 )
 
@@ -27,7 +26,7 @@ func (w *Writer) Variant(b []byte, v any) ([]byte, error) {
 	if v == nil {
 		w.w.fail(fmt.Errorf("snapshot: nil is none of the variants"))
 	} else {
-		w.w.held(reflect.ValueOf(v))
+		w.w.held(v)
 	}
 	return w.w.b, w.w.err
 }
