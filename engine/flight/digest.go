@@ -7,27 +7,32 @@ import (
 	"dialler/engine/snapshot"
 )
 
-// digest digests effects, without what a run only passes on.
+// digestSize is how many bytes of a digest are recorded.
+const digestSize = 4
+
+// digest digests effects, without what a run only passes on. Each digest contains those before, so
+// that a difference which the few bytes of one do not show is in the next.
 type digest struct {
 	sum     *snapshot.Digest
+	so      uint64 // far
 	persist call.Persist
 	write   journal.Write
 }
 
-// newDigest returns a digest. Rules are as they were made.
+// newDigest returns a digest. Rules stay as they were made.
 func newDigest() *digest { return &digest{sum: snapshot.NewDigest(&call.Rules{})} }
 
-// of is the digest of effects.
-func (d *digest) of(effects []run.Effect) uint64 {
-	d.sum.Begin()
+// next is the digest of an input's effects.
+func (d *digest) next(effects []run.Effect) uint32 {
+	d.sum.Begin(d.so)
 	for _, e := range effects {
 		if p, ok := e.(run.PassOn); ok {
-			d.seen(p.Persist)
-			e = run.PassOn{Persist: &d.persist}
+			e = run.PassOn{Persist: d.seen(p.Persist)}
 		}
 		d.sum.Add(e)
 	}
-	return d.sum.Sum()
+	d.so = d.sum.Sum()
+	return uint32(d.so) //nolint:gosec // its lower half
 }
 
 // seen is what a run looks at, or changes, of a contact's write. The rest it passes on as it is

@@ -108,7 +108,7 @@ func (r *Recorder) After(effects []run.Effect) {
 	r.frames = binary.AppendUvarint(append(r.frames, answersEnd), uint64(len(effects)))
 	over := 0
 	if len(effects) > 0 {
-		r.frames = binary.LittleEndian.AppendUint64(r.frames, r.digest.of(effects))
+		r.frames = binary.LittleEndian.AppendUint32(r.frames, r.digest.next(effects))
 		over = ended(effects)
 	}
 	r.whole = len(r.frames)

@@ -53,7 +53,7 @@ func TestTheRecordingsOfDrawnCampaignsReplay(t *testing.T) {
 func TestARunPassesOnTheRowsOfContactsAsTheyAre(t *testing.T) {
 	before, after, rows := snapshot.NewDigest(), snapshot.NewDigest(), 0
 	of := func(d *snapshot.Digest, w *journal.Write) uint64 {
-		d.Begin()
+		d.Begin(0)
 		d.Add(w.Attempts)
 		d.Add(w.Contacts)
 		d.Add(w.Kept)

@@ -25,6 +25,7 @@ type Codec struct {
 	forms    map[reflect.Type]*form
 	variants []reflect.Type // types that interfaces may hold, by name
 	kinds    map[unsafe.Pointer]*kind
+	rows     int               // how many types of rows there are
 	seal     [sha256.Size]byte // over the variants, and the names and types of all fields
 	problem  error
 	lenient  bool // what cannot be written is left out: the bytes are for a Digest

@@ -32,8 +32,10 @@ func NewDigest(unchanging ...any) *Digest {
 	return d
 }
 
-// Begin forgets the values so far.
-func (d *Digest) Begin() { d.w.b, d.w.err = d.w.b[:0], nil }
+// Begin forgets the values so far, and begins with the sum of others.
+func (d *Digest) Begin(others uint64) {
+	d.w.b, d.w.err = binary.LittleEndian.AppendUint64(d.w.b[:0], others), nil
+}
 
 // Add adds a value.
 func (d *Digest) Add(v any) {

@@ -104,9 +104,10 @@ func (r *record) write(w *writer, p unsafe.Pointer) (any bool) {
 // begin makes room for the bits.
 func (r *record) begin(w *writer) int {
 	at := len(w.b)
-	for range r.bits {
-		w.b = append(w.b, 0)
+	for n := r.bits; n > 0; n -= 8 {
+		w.b = append(w.b, 0, 0, 0, 0, 0, 0, 0, 0)
 	}
+	w.b = w.b[:at+r.bits]
 	return at
 }
 

@@ -39,7 +39,7 @@ type reader struct {
 	c     *Codec
 	b     []byte
 	words *dictionary
-	rows  memory
+	rows  []rows
 	clock *clock
 	err   error
 }

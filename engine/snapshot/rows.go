@@ -53,14 +53,15 @@ func (c *Codec) Rows(row any, identity string) *Codec {
 		return c
 	}
 	c.seal = sha256.Sum256(append(c.seal[:], "rows of "+t.String()...))
-	plain, keep := *f, keeper(t)
+	plain, keep, n := *f, keeper(t), c.rows
+	c.rows++
 	f.put = func(w *writer, p unsafe.Pointer) {
 		if w.rows == nil {
 			plain.put(w, p)
 			return
 		}
 		id := *(*string)(unsafe.Add(p, of.Offset))
-		last, known := w.rows.of(t).place(id, t)
+		last, known := w.rows[n].place(id, t)
 		if known {
 			w.b = append(w.b, 1)
 			w.text(id)
@@ -80,11 +81,11 @@ func (c *Codec) Rows(row any, identity string) *Codec {
 		}
 		if r.uint() == 0 {
 			plain.get(r, v)
-			last, _ := r.rows.of(t).place(v.FieldByIndex(of.Index).String(), t)
+			last, _ := r.rows[n].place(v.FieldByIndex(of.Index).String(), t)
 			keep(reflect.NewAt(t, last).Elem(), v)
 			return
 		}
-		last, known := r.rows.of(t).place(r.text(), t)
+		last, known := r.rows[n].place(r.text(), t)
 		if !known {
 			r.fail(errShort)
 			return
@@ -129,16 +130,4 @@ func keeper(t reflect.Type) func(to, from reflect.Value) {
 			}
 		}
 	}
-}
-
-// memory are the rows of a stream, by their types.
-type memory map[reflect.Type]*rows
-
-func (m memory) of(t reflect.Type) *rows {
-	s := m[t]
-	if s == nil {
-		s = &rows{}
-		m[t] = s
-	}
-	return s
 }

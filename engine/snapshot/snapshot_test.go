@@ -192,7 +192,7 @@ func TestBytesThatWereChangedAreReadOrRefusedWithoutAPanic(t *testing.T) {
 func TestADigestSeesEveryDifference(t *testing.T) {
 	d := NewDigest()
 	of := func(list ...any) uint64 {
-		d.Begin()
+		d.Begin(0)
 		for _, v := range list {
 			d.Add(v)
 		}

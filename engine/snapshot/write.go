@@ -26,7 +26,7 @@ type writer struct {
 	c     *Codec
 	b     []byte
 	words *dictionary             // nil: texts are written anew each time
-	rows  memory                  // nil: rows are written whole
+	rows  []rows                  // nil: rows are written whole
 	clock *clock                  // nil: no monotonic readings are written
 	fixed map[reflect.Type]*fixed // of a digest
 	err   error
