@@ -31,17 +31,12 @@ type Codec struct {
 	lenient  bool // what cannot be written is left out: the bytes are for a Digest
 }
 
-// form is how values of a type are written and read: get reads what put wrote, got what some wrote,
-// and into changes a value to what diff wrote.
+// form is how values of a type are written and read: get reads what put wrote, and got what some wrote.
 type form struct {
-	put     put
-	get     func(*reader, reflect.Value)
-	some    some
-	got     func(*reader, reflect.Value)
-	same    same
-	diff    diff
-	into    func(*reader, reflect.Value)
-	*record // of a struct
+	put  put
+	get  func(*reader, reflect.Value)
+	some some
+	got  func(*reader, reflect.Value)
 }
 
 var (
@@ -162,7 +157,7 @@ func (l *learner) learn(t reflect.Type) *form {
 	case !f.basic(k):
 		l.wrong(t, "it cannot be written")
 		f.bare(func(*writer, unsafe.Pointer) {}, func(*writer, unsafe.Pointer) bool { return false },
-			func(*reader, reflect.Value) {}, apart)
+			func(*reader, reflect.Value) {})
 	}
 	return f
 }

@@ -25,8 +25,7 @@ func (c *Codec) Write(v any) ([]byte, error) {
 type writer struct {
 	c     *Codec
 	b     []byte
-	words *dictionary             // nil: texts are written anew each time
-	rows  []rows                  // nil: rows are written whole
+	words *wordWriter             // nil: texts are written anew each time
 	clock *clock                  // nil: no monotonic readings are written
 	fixed map[reflect.Type]*fixed // of a digest
 	err   error
@@ -80,5 +79,5 @@ func (f *form) itself(t reflect.Type) {
 		}
 		write(w, p)
 		return true
-	}, (*reader).itself, apart)
+	}, (*reader).itself)
 }
