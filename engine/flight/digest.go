@@ -36,7 +36,7 @@ func (d *digest) next(effects []run.Effect) uint32 {
 }
 
 // seen is what a run looks at, or changes, of a contact's write. The rest it passes on as it is
-// (TestARunPassesOnTheRowsOfContactsAsTheyAre): rows, which the database has. It is valid until the
+// (TestWhatARunReadsOfAContactsWriteIsRecorded): rows, which the database has. It is valid until the
 // next call.
 func (d *digest) seen(p *call.Persist) *call.Persist {
 	w := p.Write
