@@ -265,9 +265,12 @@ func (c *Call) settled(step int, refused error, intent bool) {
 			Until: engine.ErrorUntil(refused)})
 		return
 	}
-	if errors.Is(refused, journal.ErrStaleEpoch) && c.Live() {
-		c.replaced()
-		return
+	if errors.Is(refused, journal.ErrStaleEpoch) {
+		if c.Live() {
+			c.replaced()
+			return
+		}
+		c.Taken = c.Taken || c.owner.contact() == ""
 	}
 	c.release(c.in.Now)
 }
