@@ -54,7 +54,11 @@ func TestATrunkIsAskedAsItsSettingsSay(t *testing.T) {
 func TestTheKeepaliveSaysWhetherATrunkLives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}}, 200*time.Millisecond)
-	w.run([]sipCase{{file: "keepalive-404", requests: "INVITE ACK BYE", want: servedRow, then: func(c *sipCall) {
+	w.run([]sipCase{{file: "keepalive-404", requests: "INVITE ACK BYE", want: servedRow, before: func(c *sipCall) {
+		eventually(c.t, "the trunk is up", func() bool {
+			return w.shownTrunk(fmt.Sprintf("sipp-%d", c.sipp.port)).Status.Health == "up"
+		})
+	}, then: func(c *sipCall) {
 		if log := c.sipp.report(); !strings.Contains(log, "SIP/2.0 404") ||
 			strings.Index(log, "SIP/2.0 404") > strings.Index(log, "INVITE sip:") {
 			c.t.Error("OPTIONS was not answered before the call")

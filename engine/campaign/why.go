@@ -143,7 +143,7 @@ func (l *Live) say(c *Campaign, r *Reason) said {
 		return l.workers(c, r)
 	case engine.ConstraintMaxLines:
 		return said{SeverityNormal, "", "", "As many lines ring as the campaign allows",
-			fmt.Sprintf("%s at once (max_lines): %s.",
+			fmt.Sprintf("%s at once: %s.",
 				counted(c.Settings.MaxLines, "line may ring", "lines may ring"), l.lines()), RemedyRaiseMaxLines}
 	case engine.ConstraintTrunkCPS,
 		engine.ConstraintTrunkChannels,
