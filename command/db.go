@@ -100,6 +100,9 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	if d.Since < 0 || d.Since > 0 && d.Campaign != "" {
 		return errors.New("--since is a time such as 24h, and audits all campaigns: leave --campaign out")
 	}
+	if d.Anchors != "" && d.Campaign != "" {
+		return errors.New("--anchors is about the history as a whole: leave --campaign out")
+	}
 	dir, err := process.DataDir(d.DataDir, d.Instance)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"time"
 
 	"dialler/engine/anchor"
 	"dialler/engine/spine"
@@ -92,13 +93,16 @@ func (p *Process) anchorCheck() http.Check {
 	return c
 }
 
-// AuditAnchors prints which receipts name a seal that is gone or has another hash now.
+// AuditAnchors prints which receipts name a seal that is gone or has another hash now, and up to which seal
+// they hold. The spine must have been audited: a receipt holds for what the seal's hash covers, all that
+// came before.
 func AuditAnchors(ctx context.Context, s *persistence.Store, in io.Reader, out io.Writer, asJSON bool) error {
 	return auditAnchors(sealHash(ctx, s), in, out, asJSON)
 }
 
 func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader, out io.Writer, asJSON bool) error {
 	count, wrong := 0, []string{}
+	var holds *anchor.Receipt // of the newest seal
 	var unread error
 	known := func(n int64) (anchor.Hash, bool) {
 		h, ok, err := lookup(n)
@@ -107,7 +111,10 @@ func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader,
 	}
 	err := anchor.Read(in, func(r anchor.Receipt) {
 		count++
-		wrong = append(wrong, anchor.Compare([]anchor.Receipt{r}, known)...)
+		what := anchor.Compare([]anchor.Receipt{r}, known)
+		if wrong = append(wrong, what...); len(what) == 0 && (holds == nil || r.N > holds.N) {
+			holds = &r
+		}
 	})
 	switch {
 	case err != nil:
@@ -118,15 +125,36 @@ func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader,
 		return errors.New("--anchors: the file has no receipt")
 	}
 	if asJSON {
-		_ = json.NewEncoder(out).Encode(map[string]any{"anchors": map[string]any{"receipts": count, "findings": wrong}})
+		type held struct {
+			N  int64     `json:"n"`
+			At time.Time `json:"at"`
+		}
+		var to *held
+		if holds != nil {
+			to = &held{holds.N, holds.At.UTC()}
+		}
+		_ = json.NewEncoder(out).Encode(map[string]any{"anchors": map[string]any{"receipts": count, "findings": wrong,
+			"holds": to}})
 	} else {
 		for _, w := range wrong {
 			_, _ = fmt.Fprintf(out, "DIFFERS: %s\n", w)
 		}
-		_, _ = fmt.Fprintf(out, "%d receipts compared\n", count)
+		_, _ = fmt.Fprintf(out, "%d receipts compared; %s\n", count, upTo(holds, len(wrong) > 0))
 	}
 	if len(wrong) > 0 {
 		return fmt.Errorf("%d of %d receipts do not match the seals", len(wrong), count)
 	}
 	return nil
+}
+
+// upTo says for how much of the history receipts vouch.
+func upTo(holds *anchor.Receipt, broken bool) string {
+	if holds == nil {
+		return "none of them vouches for anything"
+	}
+	seal := fmt.Sprintf("seal %d, of which the receipt is of %s", holds.N, holds.At.UTC().Format(time.RFC3339))
+	if broken {
+		return "the history is as it was then up to " + seal + ", and was changed after it"
+	}
+	return "the newest is of " + seal + ": no receipt vouches for what came later"
 }

@@ -104,8 +104,12 @@ func Compare(receipts []Receipt, lookup func(n int64) (Hash, bool)) (wrong []str
 	for i := range receipts {
 		r := &receipts[i]
 		say := func(what string) {
-			wrong = append(wrong, fmt.Sprintf("seal %d, shown to %s at %s: %s", r.N, r.URL,
-				r.At.UTC().Format(time.RFC3339), what))
+			to := r.URL
+			if to == "" {
+				to = "a witness" // that kept nothing but the statement
+			}
+			wrong = append(wrong, fmt.Sprintf("seal %d, shown to %s at %s: %s", r.N, to, r.At.UTC().Format(time.RFC3339),
+				what))
 		}
 		if r.Kind == TimeStamp {
 			if _, err := Verify(r.Data, r.Hash, nil); err != nil {
