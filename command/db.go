@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 type dbCmd struct {
 	Migrate       dbMigrateCmd       `cmd:"" help:"${help_db_migrate}"`
 	Audit         dbAuditCmd         `cmd:"" help:"${help_db_audit}"`
+	Anchors       dbAnchorsCmd       `cmd:"" help:"${help_db_anchors}"`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
 	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"${help_db_encrypt_secrets}"`
@@ -150,6 +152,28 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	}
 	defer func() { _ = receipts.Close() }()
 	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, os.Stdout, d.JSON))
+}
+
+type dbAnchorsCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run prints the receipts.
+func (d *dbAnchorsCmd) Run(log zerolog.Logger) error {
+	ctx, cancel := signals()
+	defer cancel()
+	if err := d.there(); err != nil {
+		return err
+	}
+	s, done, err := d.openToRead(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.Spine.Receipts(ctx, func(r json.RawMessage) error {
+		_, err := fmt.Printf("%s\n", r)
+		return err
+	})
 }
 
 type dbAcceptRestoreCmd struct {

@@ -145,6 +145,14 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	x.restore("truth", seals)
+	kept, err := program(t, w.url, "db", "anchors", "--data-dir="+w.flags.DataDir).Output()
+	if err != nil || os.WriteFile(filepath.Join(dir, "kept"), kept, 0o600) != nil {
+		t.Fatalf("%v\n%s", err, kept)
+	}
+	if out, err := x.audited(filepath.Join(dir, "kept")); err != nil || len(receipts(filepath.Join(dir, "kept"))) !=
+		len(receipts(file))+len(receipts(hook)) {
+		t.Errorf("the receipts that the database has: %v %s\n%s", err, out, kept)
+	}
 	if out, err := w.auditCommand("--anchors="+file, "--campaign="+string(first)); err == nil ||
 		!strings.Contains(out, "leave --campaign out") {
 		t.Errorf("receipts without the spine that they are of: %v\n%s", err, out)

@@ -11,12 +11,14 @@ import (
 )
 
 // Format identifies the format of the file; a manifest begins with it.
-const Format = "dialler.evidence.3"
+const Format = "dialler.evidence.4"
 
-// Formats that are still read: without rows, and the first also without the last of AttemptColumns.
+// Formats that are still read: without receipts of witnesses; also without rows; and the first also
+// without the last of AttemptColumns.
 const (
 	formatFirst  = "dialler.evidence.1"
-	formatBefore = "dialler.evidence.2"
+	formatSecond = "dialler.evidence.2"
+	formatThird  = "dialler.evidence.3"
 )
 
 // The files of the zip.
@@ -33,23 +35,27 @@ const (
 	// CampaignBatchesFile has the batches of the campaign's chain 0: of rows that are of no run.
 	CampaignBatchesFile = "campaign_batches.jsonl"
 	RowsFile            = "rows.jsonl"
-	ReadmeFile          = "README.txt"
-	SummaryFile         = "summary.html"
+	// AnchorsFile has the receipts of witnesses, and what leads to them from the run's chain.
+	AnchorsFile = "anchors.jsonl"
+	ReadmeFile  = "README.txt"
+	SummaryFile = "summary.html"
 )
 
-// partFiles are the files named in the manifest, in order; partsBefore those of former formats.
-var (
-	partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile,
-		CampaignBatchesFile, RowsFile, ReadmeFile, SummaryFile}
-	partsBefore = partFiles[:6]
-)
+// partFiles are the files named in the manifest, in order.
+var partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile,
+	CampaignBatchesFile, RowsFile, AnchorsFile, ReadmeFile, SummaryFile}
 
-// parts are the files that the manifest must name.
+// parts are the files that the manifest must name; none in an unknown format.
 func (m *Manifest) parts() []string {
-	if m.Format == Format {
+	switch m.Format {
+	case Format:
 		return partFiles
+	case formatThird:
+		return slices.Concat(partFiles[:8], partFiles[9:])
+	case formatFirst, formatSecond:
+		return partFiles[:6]
 	}
-	return partsBefore
+	return nil
 }
 
 // Manifest is the signed content.
@@ -79,6 +85,8 @@ type Manifest struct {
 	// is no genesis.
 	Since     *time.Time `json:"evidence_since,omitempty"`
 	OlderRows int        `json:"older_rows"`
+	// Anchors are the witnesses that were shown seals of the run, none before format 4.
+	Anchors []Anchored `json:"anchors,omitempty"`
 	// Findings are what the audit of the run found when the file was made: where tables and history
 	// differ, the figures above prove nothing.
 	Findings []string `json:"findings"`

@@ -37,8 +37,9 @@ type Verdict struct {
 	// Wrong are sentences about each problem; the file is sound if there are none.
 	Wrong []string `json:"wrong"`
 
-	standings standings // what the batches say of rows
-	listed    sums      // what attempts.csv says of ended attempts
+	standings standings        // what the batches say of rows
+	listed    sums             // what attempts.csv says of ended attempts
+	sealed    map[int64]string // hashes of batches, as witnesses were shown them
 }
 
 func (v *Verdict) wrong(format string, args ...any) {
@@ -55,7 +56,7 @@ var errNoEvidence = engine.Invalid("evidence_unreadable", "")
 // events agree, and that the figures of the manifest are those of the attempts. An error means that
 // it cannot be read as such a file at all.
 func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err error) {
-	v.Wrong, v.standings = []string{}, standings{}
+	v.Wrong, v.standings, v.sealed = []string{}, standings{}, map[int64]string{}
 	z, err := zip.NewReader(file, size)
 	if err != nil {
 		return v, errNoEvidence
@@ -75,8 +76,7 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 		}
 	}
 	manifest, signature := small[0], small[1]
-	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format &&
-		v.Manifest.Format != formatBefore && v.Manifest.Format != formatFirst {
+	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.parts() == nil {
 		return v, errNoEvidence
 	}
 	public, err := seal.ParsePublic(small[2])
@@ -144,6 +144,9 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 	})
 	v.part(files, ExclusionsFile, nil)
 	v.part(files, SuppressionsFile, nil)
+	if m.Format == Format {
+		v.part(files, AnchorsFile, v.anchors)
+	}
 	// Events and batches are read in parallel.
 	batches, err := files[BatchesFile].Open()
 	if err != nil {
@@ -156,7 +159,7 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 		told, err = v.events(r, batches)
 		return err
 	})
-	if m.Format == Format {
+	if slices.Contains(m.parts(), RowsFile) {
 		v.allRows(files, &rules)
 	}
 	if listed != told {
@@ -376,9 +379,16 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		if wrong := c.Batch(b.Batch, digests, b.Rows, hash); wrong != "" {
 			v.wrong("batch %d of the chain (to event %d): %s", b.Batch, last, wrong)
 		}
+		if want, ok := v.sealed[b.Batch]; ok && want != b.Hash {
+			v.wrong("batch %d of the chain is not the one that witnesses were shown", b.Batch)
+		}
+		delete(v.sealed, b.Batch)
 		if err := v.standings.take(b.Rows, true); err != nil {
 			return f, err
 		}
+	}
+	for n := range v.sealed {
+		v.wrong("the chain does not have batch %d, which witnesses were shown", n)
 	}
 	if hashes.Err() != nil {
 		return f, errors.New(BatchesFile + " cannot be read, or has an overlong line")

@@ -17,6 +17,7 @@ import (
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 )
 
 // AttemptColumns are the columns of attempts.csv: every attempt, including those without an INVITE.
@@ -59,6 +60,7 @@ type Writer struct {
 	key      seal.Signer
 	manifest Manifest
 	sum      *summer
+	trail    trail
 	columns  map[string]int
 	cap      int
 
@@ -89,6 +91,7 @@ func columnsOf(names []string) map[string]int {
 func (w *Writer) Begin(c *campaign.Campaign, changes []journal.Event) error {
 	m := &w.manifest
 	m.Campaign, m.Name, m.State = c.ID, c.Settings.Name, string(c.State)
+	w.trail.of = spine.Chain{Campaign: c.ID, Run: m.Run}
 	m.Zone, w.cap = c.Settings.Window.Zone, c.Settings.AbandonCapPPM
 	zone, err := time.LoadLocation(m.Zone)
 	if err != nil {
@@ -281,7 +284,7 @@ func (w *Writer) Finding(what string) { w.manifest.Findings = append(w.manifest.
 
 // End writes manifest, signature and public key, and returns the manifest.
 func (w *Writer) End() (Manifest, error) {
-	w.manifest.Summary = w.sum.summary(w.cap)
+	w.manifest.Summary, w.manifest.Anchors = w.sum.summary(w.cap), w.trail.witnesses
 	for _, x := range []struct {
 		file string
 		text string

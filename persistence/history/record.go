@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/anchor"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
@@ -36,6 +37,10 @@ type EvidenceWriter interface {
 	CampaignBatch(n int64, hash chain.Hash, rows, code []byte) error
 	Rows(digests bool, types map[string]map[string]string)
 	Row(r *evidence.Row) error
+	// SpineEntry passes the text of an entry of the spine, Receipt that of a witness who was shown the last
+	// one; it fails when that is of another.
+	SpineEntry(text []byte) error
+	Receipt(r *anchor.Receipt) error
 	// Began passes when the installation's record began, and how many rows are older than digests.
 	Began(at *time.Time, older int)
 	// Finding passes what does not match between the history and the tables that the rest is from.
@@ -98,7 +103,7 @@ func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w
 			e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
 			for _, part := range []func() error{
 				func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events,
-				e.batches, e.campaignBatches, func() error { return e.rows(s.db) },
+				e.batches, e.campaignBatches, func() error { return e.rows(s.db) }, e.anchors,
 			} {
 				if err := part(); err != nil {
 					return err

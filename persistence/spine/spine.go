@@ -348,6 +348,29 @@ func (s *Spine) LastSeal(ctx context.Context) (e spine.Entry, ok bool, err error
 	return e, ok, err
 }
 
+// Receipts calls f with each receipt of a witness (anchor.Receipt), in order.
+func (s *Spine) Receipts(ctx context.Context, f func(json.RawMessage) error) error {
+	const page = 500
+	for after, n := int64(0), page; n == page; {
+		var list []spine.Entry
+		err := s.db.InTx(ctx, "receipts not read", func(tx pgx.Tx) (err error) {
+			list, err = Kinds(ctx, tx, after, page, spine.KindAnchor)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := f(list[i].Data); err != nil {
+				return err
+			}
+			after = list[i].N
+		}
+		n = len(list)
+	}
+	return nil
+}
+
 // Last is the number of the last entry; 0 if there is none.
 func (s *Spine) Last(ctx context.Context) (n int64, err error) {
 	err = s.db.InTx(ctx, "the spine not read", func(tx pgx.Tx) error {

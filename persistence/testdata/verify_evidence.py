@@ -87,7 +87,7 @@ def entries(data):
         at += 16
 
 
-last, of_run = {}, set()
+last, of_run, hashes = {}, set(), {}
 
 
 def chain(name, events, ends):
@@ -102,6 +102,8 @@ def chain(name, events, ends):
         if batch["batch"] != number or before.hex() != batch["hash"]:
             wrong.append("%s batch %d" % (name, batch["batch"]))
             return
+        if events is not none:
+            hashes[number] = before.hex()
         for row, order, digest in entries(data):
             if events is not none or row[0] in (7, 8, 18):
                 of_run.add(row)
@@ -140,6 +142,45 @@ def rows():
                     wrong.append("attempts.csv %s: %s" % (line["attempt_id"], column))
 
 
+def stamped(answer, hashed):
+    """A time stamp must be of the hash: OpenSSL reads it; docs/evidence.md says how to check its signature."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(answer)
+        file.flush()
+        text = subprocess.run(["openssl", "ts", "-reply", "-in", file.name, "-text"], capture_output=True).stdout
+    dump = "".join(line.split("-", 1)[1][:49] for line in text.decode().splitlines() if " - " in line[:12])
+    return hashed in dump.replace(" ", "").replace("-", "")
+
+
+def anchors():
+    witnesses, number, hashed, head = [], 0, "", None
+    for line in lines("anchors.jsonl"):
+        line = json.loads(line)
+        if "entry" in line:
+            entry = json.loads(line["entry"])
+            if entry["n"] != number + 1 or entry["previous"] != hashed:
+                head = None
+            number, hashed = entry["n"], hashlib.sha256(line["entry"].encode()).hexdigest()
+            for of in entry["data"]["heads"] if entry["kind"] == "seal" else ():
+                if (of["campaign"], of["run"]) == (manifest["campaign_id"], manifest["run"]):
+                    head = of
+            continue
+        receipt = line["receipt"]
+        if (receipt["n"], receipt["hash"]) != (number, hashed) or head is None or \
+                hashes.get(head["n"]) != head["hash"] or receipt["kind"] == "timestamp" and \
+                not stamped(base64.b64decode(receipt["data"]), hashed):
+            wrong.append("receipt of seal %d" % receipt["n"])
+            return
+        name = (receipt["kind"], receipt["url"])
+        known = [w for w in witnesses if (w["kind"], w["url"]) == name]
+        if not known:
+            known = [{"kind": name[0], "url": name[1], "receipts": 0}]
+            witnesses += known
+        known[0].update(receipts=known[0]["receipts"] + 1, n=number, hash=hashed, at=receipt["at"], batch=head["n"])
+    if witnesses != manifest.get("anchors", []):
+        wrong.append("the manifest names other witnesses")
+
+
 none = []
 try:
     signature()
@@ -149,6 +190,7 @@ try:
     chain("campaign_batches.jsonl", none, (manifest["campaign_batches"], manifest["campaign_head"]))
     if manifest["digests"]:
         rows()
+    anchors()
     if manifest["findings"]:
         wrong.append("findings")
 except (KeyError, ValueError, IndexError, struct.error) as unreadable:
