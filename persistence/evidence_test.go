@@ -219,8 +219,8 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(readPart(t, record, evidence.ManifestFile)), &m); err != nil {
 		t.Fatal(err)
 	}
-	if a := m.Anchors; len(a) != 2 || a[0].URL != file.URL || a[0].Receipts != 1 || a[0].N != 3 || a[0].Batch != m.Batches ||
-		a[1].URL != hook.URL || a[1].N != 5 || a[1].Batch != m.Batches {
+	if a := m.Anchors; len(a) != 2 || a[0].URL != file.URL || a[0].Receipts != 1 || a[0].N != 3 ||
+		a[0].Batch != m.Batches || a[1].URL != hook.URL || a[1].N != 5 || a[1].Batch != m.Batches {
 		t.Errorf("%+v", m.Anchors)
 	}
 	f := func(name, old, fresh string, n int) {
@@ -241,7 +241,8 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 	f(lines, chain.Digest([]byte(entryOf(t, record, 1))).String(), strings.Repeat("0", 64), -1)
 	all := strings.SplitAfter(readPart(t, record, lines), "\n")
 	for i := range all[:len(all)-1] {
-		if verified(t, remade(t, record, lines, func(text string) string { return strings.Replace(text, all[i], "", 1) })) == "" {
+		without := remade(t, record, lines, func(text string) string { return strings.Replace(text, all[i], "", 1) })
+		if verified(t, without) == "" {
 			t.Errorf("without line %d it passes: %s", i+1, all[i])
 		}
 	}
@@ -252,7 +253,7 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 		"not as entry 3 of the spine sealed it") || stranger(t, record) == "" {
 		t.Errorf("%v: %s", err, verified(t, record))
 	}
-	run(t, w.url, `UPDATE spine SET data = jsonb_set(data, '{hash}', '"`+strings.Repeat("0", 64)+`"') WHERE kind = 'anchor'`)
+	run(t, w.url, `UPDATE spine SET data = jsonb_set(data, '{hash}', to_jsonb(repeat('0', 64))) WHERE kind = 'anchor'`)
 	if record, err := tryExport(t, w.store, 2); err != nil || !strings.Contains(verified(t, record),
 		"a receipt is not of the entry before it") {
 		t.Errorf("%v: %s", err, verified(t, record))
@@ -263,7 +264,8 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 func entryOf(t *testing.T, file []byte, line int) string {
 	t.Helper()
 	var l struct{ Entry string }
-	if err := json.Unmarshal([]byte(strings.Split(readPart(t, file, evidence.AnchorsFile), "\n")[line-1]), &l); err != nil {
+	lines := strings.Split(readPart(t, file, evidence.AnchorsFile), "\n")
+	if err := json.Unmarshal([]byte(lines[line-1]), &l); err != nil {
 		t.Fatal(err)
 	}
 	return l.Entry

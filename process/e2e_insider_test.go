@@ -136,12 +136,13 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 	audit("a changed attempt after the last receipt", "")
 
 	// What still holds is said, and where it ends.
-	if out, err := w.auditCommand("--anchors=" + hook); err != nil || !strings.Contains(out, fmt.Sprintf("seal %d, ", last)) ||
-		!strings.Contains(out, "no receipt vouches for what came later") {
+	if out, err := w.auditCommand("--anchors=" + hook); err != nil ||
+		!strings.Contains(out, fmt.Sprintf("seal %d, ", last)) || !strings.Contains(out, "no receipt vouches for what came later") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	x.lie(forged(second)...)
-	if out, err := w.auditCommand("--anchors=" + file); err == nil || !strings.Contains(out, "as it was then up to seal ") {
+	if out, err := w.auditCommand("--anchors=" + file); err == nil ||
+		!strings.Contains(out, "as it was then up to seal ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	x.restore("truth", seals)

@@ -137,8 +137,8 @@ func (e *evidenceReader) receipt(n int64) error {
 		err = e.w.Receipt(&r)
 	}
 	if err != nil {
-		e.w.Finding(fmt.Sprintf("run %d: what the witness %s was shown at %s as seal %d is not what is there: %v", e.run, r.URL,
-			r.At.UTC().Format(time.RFC3339), r.N, err))
+		e.w.Finding(fmt.Sprintf("run %d: what the witness %s was shown at %s as seal %d is not what is there: %v", e.run,
+			r.URL, r.At.UTC().Format(time.RFC3339), r.N, err))
 	}
 	return nil
 }
