@@ -81,14 +81,15 @@ func (d *dbURLCmd) Run(log zerolog.Logger) error {
 }
 
 type dbAuditCmd struct {
-	storeFlags `embed:""`
-	Campaign   string        `help:"Only this campaign; all, and what belongs to none, when empty."`
-	JSON       bool          `name:"json" help:"Print one JSON object per campaign, one per line."`
-	Seals      []string      `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
-	Since      time.Duration `help:"${help_db_audit_since}" placeholder:"24h"`
-	Key        []string      `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
-	filesFlags `embed:""`
-	Anchors    string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
+	storeFlags  `embed:""`
+	Campaign    string        `help:"Only this campaign; all, and what belongs to none, when empty."`
+	JSON        bool          `name:"json" help:"Print one JSON object per campaign, one per line."`
+	Seals       []string      `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
+	Since       time.Duration `help:"${help_db_audit_since}" placeholder:"24h"`
+	Key         []string      `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
+	filesFlags  `embed:""`
+	Anchors     string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
+	AnchorRoots string `name:"anchor-roots" help:"${help_anchor_roots}" type:"existingfile" placeholder:"FILE"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of
@@ -151,7 +152,11 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return errors.Join(err, err2)
 	}
 	defer func() { _ = receipts.Close() }()
-	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, os.Stdout, d.JSON))
+	roots, err2 := process.AnchorRoots(d.AnchorRoots)
+	if err2 != nil {
+		return errors.Join(err, err2)
+	}
+	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, roots, os.Stdout, d.JSON))
 }
 
 type dbAnchorsCmd struct {

@@ -3,8 +3,10 @@ package persistence_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"io"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"dialler/engine/anchor"
 	"dialler/engine/chain"
+	"dialler/engine/enginetest/authority"
 	"dialler/engine/evidence"
 	entries "dialler/engine/spine"
 	"dialler/persistence"
@@ -187,6 +190,15 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 	storetest.Tampered(t)
 	file := anchor.Receipt{Kind: anchor.File, URL: "file:///mnt/other/seals"}
 	hook := anchor.Receipt{Kind: anchor.Webhook, URL: "https://notary.example", Data: []byte(`{"body":"kept"}`)}
+	tsa := authority.New(t, "")
+	stamp := func(h anchor.Hash) []byte {
+		t.Helper()
+		query, err := anchor.Request(h, big.NewInt(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tsa.Answer(query)
+	}
 	show := func(r anchor.Receipt) {
 		t.Helper()
 		e, _, err := w.store.Spine.LastSeal(t.Context())
@@ -194,6 +206,9 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.N, r.Hash, r.At = e.N, anchor.Hash(e.Hash()), time.Now().UTC()
+		if r.Kind == anchor.TimeStamp {
+			r.Data = stamp(r.Hash)
+		}
 		if _, err := w.store.Spine.Append(t.Context(), keeper, entries.KindAnchor, r); err != nil {
 			t.Fatal(err)
 		}
@@ -205,6 +220,7 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 	writeHistory(t, w.store, "cmp_2", false)
 	w.seal()
 	show(hook) // two entries later
+	show(anchor.Receipt{Kind: anchor.TimeStamp, URL: "https://tsa.example"})
 	show(file) // again: it adds nothing
 	for run := 1; run <= 2; run++ {
 		record := export(t, w.store, run)
@@ -219,7 +235,7 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(readPart(t, record, evidence.ManifestFile)), &m); err != nil {
 		t.Fatal(err)
 	}
-	if a := m.Anchors; len(a) != 2 || a[0].URL != file.URL || a[0].Receipts != 1 || a[0].N != 3 ||
+	if a := m.Anchors; len(a) != 3 || a[0].URL != file.URL || a[0].Receipts != 1 || a[0].N != 3 ||
 		a[0].Batch != m.Batches || a[1].URL != hook.URL || a[1].N != 5 || a[1].Batch != m.Batches {
 		t.Errorf("%+v", m.Anchors)
 	}
@@ -240,6 +256,12 @@ func TestARecordHasWhatWitnessesWereShownOfItsRun(t *testing.T) {
 	f(lines, `"n":5`, `"n":6`, 1)
 	f(lines, chain.Digest([]byte(entryOf(t, record, 1))).String(), strings.Repeat("0", 64), -1)
 	all := strings.SplitAfter(readPart(t, record, lines), "\n")
+	var stamped struct{ Receipt anchor.Receipt }
+	if err := json.Unmarshal([]byte(all[len(all)-2]), &stamped); err != nil || stamped.Receipt.Kind != anchor.TimeStamp {
+		t.Fatalf("%v: %s", err, all[len(all)-2])
+	}
+	f(lines, base64.StdEncoding.EncodeToString(stamped.Receipt.Data),
+		base64.StdEncoding.EncodeToString(stamp(anchor.Hash{1})), 1)
 	for i := range all[:len(all)-1] {
 		without := remade(t, record, lines, func(text string) string { return strings.Replace(text, all[i], "", 1) })
 		if verified(t, without) == "" {

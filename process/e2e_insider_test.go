@@ -16,6 +16,7 @@ import (
 	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/engine/anchor"
+	"dialler/engine/enginetest/authority"
 	"dialler/engine/spine"
 	"dialler/engine/webhook"
 )
@@ -52,6 +53,16 @@ func receipts(path string) (list []anchor.Receipt) {
 	return list
 }
 
+// receipts is the newest seal of which the database has a receipt of a kind.
+func (w *world) receipts(kind anchor.Kind) (n int64) {
+	w.t.Helper()
+	if err := w.p.store.QueryRow(w.t.Context(), "SELECT coalesce(max((data->>'n')::bigint), 0) FROM spine "+
+		"WHERE kind = 'anchor' AND data->>'kind' = '"+string(kind)+"'", &n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
 // Whoever has the database and the signing key can write the history anew so that nothing inside shows
 // it. What a witness was shown of it does, up to the last time it was shown something.
 func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
@@ -62,13 +73,20 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(100 * time.Millisecond)}})
 	w.tampered = true
 	w.p.Close()
-	w.flags.Anchor = []string{"file://" + file, journalOf(t, hook).URL}
+	stamps := authority.New(t, "")
+	tsa := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		query, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(stamps.Answer(query))
+	}))
+	t.Cleanup(tsa.Close)
+	w.flags.Anchor = []string{"file://" + file, journalOf(t, hook).URL, "tsa+" + tsa.URL}
+	w.flags.AnchorRoots = stamps.Roots()
 	w.flags.AnchorSecret, w.flags.AnchorAllowPrivate = webhook.WriteSecret(bytes.Repeat([]byte{1}, 32)), true
 	w.start()
 	shown := func() (engine.CampaignID, int64) {
 		t.Helper()
 		id, n := w.called(), int64(0)
-		eventually(t, "the end of the run is shown to both", func() bool {
+		eventually(t, "the end of the run is shown to all", func() bool {
 			list := w.seals()
 			for i := range list {
 				heads := spine.Heads{}
@@ -78,14 +96,18 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 				}
 			}
 			r, h := receipts(file), receipts(hook)
-			return n > 0 && len(r) > 0 && len(h) > 0 && r[len(r)-1].N >= n && h[len(h)-1].N >= n
+			return n > 0 && len(r) > 0 && len(h) > 0 && r[len(r)-1].N >= n && h[len(h)-1].N >= n && w.receipts("timestamp") >= n
 		})
 		return id, receipts(file)[len(receipts(file))-1].N
 	}
 	first, _ := shown()
 	x := newInsider(w)
 	backup := x.keep("backup")
+	stamps.Renew("stamps")
 	second, last := shown()
+	if !strings.Contains(w.log.String(), "signs with another certificate than before") {
+		t.Error("another certificate of the authority is not told")
+	}
 	w.p.Close()
 	w.flags.Anchor = nil
 	w.start()
@@ -137,7 +159,8 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 
 	// What still holds is said, and where it ends.
 	if out, err := w.auditCommand("--anchors=" + hook); err != nil ||
-		!strings.Contains(out, fmt.Sprintf("seal %d, ", last)) || !strings.Contains(out, "no receipt vouches for what came later") {
+		!strings.Contains(out, fmt.Sprintf("seal %d, ", last)) ||
+		!strings.Contains(out, "no receipt vouches for what came later") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	x.lie(forged(second)...)
@@ -150,9 +173,25 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 	if err != nil || os.WriteFile(filepath.Join(dir, "kept"), kept, 0o600) != nil {
 		t.Fatalf("%v\n%s", err, kept)
 	}
-	if out, err := x.audited(filepath.Join(dir, "kept")); err != nil || len(receipts(filepath.Join(dir, "kept"))) !=
-		len(receipts(file))+len(receipts(hook)) {
-		t.Errorf("the receipts that the database has: %v %s\n%s", err, out, kept)
+	count := map[anchor.Kind]int{}
+	for _, r := range receipts(filepath.Join(dir, "kept")) {
+		count[r.Kind]++
+	}
+	if count[anchor.File] != len(receipts(file)) || count[anchor.Webhook] != len(receipts(hook)) ||
+		count[anchor.TimeStamp] < 2 {
+		t.Errorf("the receipts that the database has: %v\n%s", count, kept)
+	}
+	told := "are signed with the certificate "
+	if out, err := x.audited(filepath.Join(dir, "kept")); err != nil || strings.Count(out, told) != 2 {
+		t.Errorf("without roots: %v\n%s", err, out)
+	}
+	if out, err := w.auditCommand("--anchors="+filepath.Join(dir, "kept"), "--anchor-roots="+stamps.Roots()); err != nil ||
+		strings.Contains(out, told) {
+		t.Errorf("with roots: %v\n%s", err, out)
+	}
+	if out, err := w.auditCommand("--anchors="+filepath.Join(dir, "kept"),
+		"--anchor-roots="+authority.New(t, "").Roots()); err == nil || !strings.Contains(out, "nobody among the trusted") {
+		t.Errorf("with the roots of somebody else: %v\n%s", err, out)
 	}
 	if out, err := w.auditCommand("--anchors="+file, "--campaign="+string(first)); err == nil ||
 		!strings.Contains(out, "leave --campaign out") {

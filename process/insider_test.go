@@ -140,7 +140,7 @@ func (x *insider) audited(anchors string) (string, error) {
 	in, err := os.Open(anchors) //nolint:gosec // the test's own
 	x.must(err)
 	defer func() { _ = in.Close() }()
-	err = AuditAnchors(x.t.Context(), x.store, in, &out, false)
+	err = AuditAnchors(x.t.Context(), x.store, in, nil, &out, false)
 	return out.String(), err
 }
 

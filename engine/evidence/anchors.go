@@ -87,7 +87,7 @@ func (t *trail) receipt(r *anchor.Receipt) error {
 		return errNoHead
 	}
 	if r.Kind == anchor.TimeStamp {
-		if _, err := anchor.Verify(r.Data, r.Hash, nil); err != nil {
+		if _, err := anchor.Verify(r.Data, r.Hash, nil, nil); err != nil {
 			return err
 		}
 	}
