@@ -37,13 +37,15 @@ const (
 	RowsFile            = "rows.jsonl"
 	// AnchorsFile has the receipts of witnesses, and what leads to them from the run's chain.
 	AnchorsFile = "anchors.jsonl"
+	// RateFile derives the abandon rate, event by event.
+	RateFile    = "abandon_rate.csv"
 	ReadmeFile  = "README.txt"
 	SummaryFile = "summary.html"
 )
 
 // partFiles are the files named in the manifest, in order.
 var partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile,
-	CampaignBatchesFile, RowsFile, AnchorsFile, ReadmeFile, SummaryFile}
+	CampaignBatchesFile, RowsFile, AnchorsFile, RateFile, ReadmeFile, SummaryFile}
 
 // parts are the files that the manifest must name; none in an unknown format.
 func (m *Manifest) parts() []string {
@@ -51,7 +53,7 @@ func (m *Manifest) parts() []string {
 	case Format:
 		return partFiles
 	case formatThird:
-		return slices.Concat(partFiles[:8], partFiles[9:])
+		return slices.Concat(partFiles[:8], partFiles[10:])
 	case formatFirst, formatSecond:
 		return partFiles[:6]
 	}
@@ -74,6 +76,8 @@ type Manifest struct {
 	Batches   int64  `json:"batches"`
 	Head      string `json:"head"` // hash of the last batch, "" if there is none
 	Summary
+	// Caps are the abandon caps of the run: the one that it began with, and each that was set later.
+	Caps            []Cap  `json:"abandon_caps,omitempty"`
 	CampaignBatches int64  `json:"campaign_batches"`
 	CampaignHead    string `json:"campaign_head"` // likewise, of the campaign's chain of no run
 	// Digests says that rows are in the file with what proves them; Columns are the types of their
@@ -116,7 +120,7 @@ type Summary struct {
 	Causes      map[string]int `json:"causes"`       // of the abandoned
 	LiveAnswers int            `json:"live_answers"` // served and abandoned
 	// RatePPM is abandoned calls as a share of live answers, 1,000,000 is all; CapPPM is the
-	// campaign's cap when the file was made.
+	// campaign's cap at the end of the run, before format 4 the one when the file was made.
 	RatePPM int   `json:"abandon_rate_ppm"`
 	CapPPM  int   `json:"abandon_cap_ppm"`
 	Days    []Day `json:"days"` // calendar days in the campaign's zone that had a live answer

@@ -181,6 +181,38 @@ def anchors():
         wrong.append("the manifest names other witnesses")
 
 
+def counted(event):
+    """What an event adds to live answers and abandoned calls, and the cause."""
+    kind, data = event["type"], event["data"]
+    if kind == "attempt.connected":
+        return 1, 0, ""
+    if kind == "attempt.revised" and not data.get("connected"):
+        return -1, 0, ""
+    if kind == "attempt.ended" and data.get("outcome") == "abandoned":
+        return 1, 1, data.get("cause", "")
+    return 0, 0, ""
+
+
+def rates():
+    live = abandoned = 0
+    events = sorted((json.loads(line) for line in lines("events.jsonl")), key=lambda event: event["seq"])
+    events = [event for event in events if counted(event)[0]]
+    caps = manifest.get("abandon_caps", [])
+    table = list(csv.DictReader(io.StringIO(record.read("abandon_rate.csv").decode())))
+    if len(table) != len(events):
+        wrong.append("abandon_rate.csv has other events")
+    for event, line in zip(events, table):
+        more, bad, cause = counted(event)
+        live, abandoned = live + more, abandoned + bad
+        cap = ([c for c in caps if c["seq"] <= event["seq"]] or caps[:1] or [manifest])[-1]["abandon_cap_ppm"]
+        want = [event["seq"], event["type"], event["attempt_id"], cause, live, abandoned,
+                abandoned * 1000000 // live if live else 0, cap]
+        if [str(cell) for cell in want] != [cell for name, cell in line.items() if name != "at"]:
+            wrong.append("abandon_rate.csv event %d" % event["seq"])
+    if (live, abandoned) != (manifest["live_answers"], manifest["abandoned"]):
+        wrong.append("the abandon rate of the events is not the manifest's")
+
+
 none = []
 try:
     signature()
@@ -191,6 +223,7 @@ try:
     if manifest["digests"]:
         rows()
     anchors()
+    rates()
     if manifest["findings"]:
         wrong.append("findings")
 except (KeyError, ValueError, IndexError, struct.error) as unreadable:
