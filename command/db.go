@@ -110,10 +110,6 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
-	trusted, err := keys.Trusted(d.SigningKey, dir, d.Key)
-	if err != nil {
-		return err
-	}
 	if own := filepath.Join(dir, process.SealsName); len(d.Seals) == 0 {
 		if _, err := os.Stat(own); err == nil {
 			d.Seals = []string{own}
@@ -124,7 +120,11 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	if err := d.readRowKey(ctx, s); err != nil {
+	if err := d.readRowKey(ctx, s, log); err != nil {
+		return err
+	}
+	trusted, err := keys.Trusted(d.SigningKey, dir, d.Key)
+	if err != nil {
 		return err
 	}
 	id := engine.CampaignID(d.Campaign)

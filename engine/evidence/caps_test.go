@@ -17,7 +17,8 @@ func TestACapThatIsChangedAfterTheRunIsNotTheRuns(t *testing.T) {
 	var list []evidence.RuleChange
 	event := func(run int, kind journal.Type) *evidence.RuleChange {
 		n := len(list) + 1
-		list = append(list, evidence.RuleChange{Seq: int64(n), Run: run, At: at.Add(time.Duration(n) * time.Hour), Type: kind})
+		list = append(list, evidence.RuleChange{Seq: int64(n), Run: run, At: at.Add(time.Duration(n) * time.Hour),
+			Type: kind})
 		return &list[n-1]
 	}
 	edit := func(run int, to string) {
