@@ -115,13 +115,18 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 	w.p.Close()
 	seals := x.keep("truth")
 
+	elsewhere := filepath.Join(dir, "copy.jsonl")
+	x.must(os.WriteFile(elsewhere, seals, 0o600))
 	audit := func(name string, says string) {
 		t.Helper()
-		if out, err := x.audited(""); err != nil {
+		if out, err := x.audited(x.file); err != nil {
 			t.Errorf("%s is found without a witness: it should have been done better\n%s", name, out)
 		}
+		if out, err := x.audited(elsewhere); (err != nil) != !strings.HasPrefix(name, "nothing") {
+			t.Errorf("%s, by a copy of the seals: %v\n%s", name, err, out)
+		}
 		for _, witness := range []string{file, hook} {
-			out, err := x.audited(witness)
+			out, err := x.compared(witness)
 			if (err != nil) != (says != "") || !strings.Contains(out, says) {
 				t.Errorf("%s, by %s: %v, want %q\n%s", name, filepath.Base(witness), err, says, out)
 			}
@@ -139,7 +144,7 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 
 	audit("nothing", "")
 	x.lie()
-	audit("a history that is written anew as it was", "")
+	audit("nothing, written anew", "")
 	x.lie(forged(first)...)
 	audit("a changed attempt of the first run", another)
 	x.lie(forged(second)...)
@@ -182,7 +187,7 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 		t.Errorf("the receipts that the database has: %v\n%s", count, kept)
 	}
 	told := "are signed with the certificate "
-	if out, err := x.audited(filepath.Join(dir, "kept")); err != nil || strings.Count(out, told) != 2 {
+	if out, err := x.compared(filepath.Join(dir, "kept")); err != nil || strings.Count(out, told) != 2 {
 		t.Errorf("without roots: %v\n%s", err, out)
 	}
 	if out, err := w.auditCommand("--anchors="+filepath.Join(dir, "kept"), "--anchor-roots="+stamps.Roots()); err != nil ||

@@ -129,14 +129,18 @@ func (x *insider) digests() map[chain.Row]chain.Digest16 {
 	return all
 }
 
-// audited is what dialler db audit says, with --seals, or what it says of the receipts in a file.
-func (x *insider) audited(anchors string) (string, error) {
+// audited is what dialler db audit says with a file of seals.
+func (x *insider) audited(seals string) (string, error) {
 	x.t.Helper()
 	var out bytes.Buffer
-	if anchors == "" {
-		err := Audit(x.t.Context(), x.store, AuditOf{Seals: []string{x.file}, Out: &out}, x.key.Public())
-		return out.String(), err
-	}
+	err := Audit(x.t.Context(), x.store, AuditOf{Seals: []string{seals}, Out: &out}, x.key.Public())
+	return out.String(), err
+}
+
+// compared is what it says of the receipts in a file.
+func (x *insider) compared(anchors string) (string, error) {
+	x.t.Helper()
+	var out bytes.Buffer
 	in, err := os.Open(anchors) //nolint:gosec // the test's own
 	x.must(err)
 	defer func() { _ = in.Close() }()
