@@ -107,7 +107,7 @@ var importRules = []importRule{
 		remedy: "only tests import it: it keeps the inputs of a run and replays them"},
 	{dir: "engine/flight", core: true,
 		ours:   []string{"engine/..."},
-		third:  []string{"github.com/klauspost/compress/zstd"},
+		third:  []string{"github.com/klauspost/compress/s2"},
 		remedy: "recordings know runs and how they are packed: where they are stored, process says"},
 	{dir: "engine/anchor", core: true,
 		ours:   []string{"engine"},

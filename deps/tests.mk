@@ -25,7 +25,7 @@ LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanO
 	ACallbackIsClippedIntoTheContactsWindow|EveryContactIsCalledByItsOwnClock|AStepOfTheWallClockChangesWhoIsDue|$\
 	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod|ASimulationShowsACampaignAsItIsAndByOtherSettings|$\
 	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|$\
-	BackTestsAreShownAndTellHowFarToTrustAForecast)$$
+	BackTestsAreShownAndTellHowFarToTrustAForecast|ACallAllocatesNoMoreThanItDid)$$
 # The tests of whole programs wait for browsers, time-outs, builds and other processes. Of process's, those
 # that have the most at once run under the detector as well: calls of every kind, nodes, faults, ends.
 BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\

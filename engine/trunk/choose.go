@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 
@@ -12,13 +13,16 @@ type Candidate struct {
 	ID         engine.TrunkID
 	Priority   int // lower is tried first
 	Weight     int // share among equal priority
+	Health     Health
 	Available  bool
 	Constraint engine.Constraint // why not
 	RetryAt    time.Time         // when to ask again, zero if that depends on others
 }
 
-// Down says whether the trunk is known to take no calls.
-func (c *Candidate) Down() bool { return !c.Available && c.Constraint == engine.ConstraintTrunkHealth }
+// Down says whether the trunk is known to take no calls. One that is unproven may well take them.
+func (c *Candidate) Down() bool {
+	return !c.Available && c.Constraint == engine.ConstraintTrunkHealth && c.Health != Unproven
+}
 
 // Refusal says why no trunk can take a call, and when to ask again; RetryAt is
 // zero when that depends on others.
@@ -26,6 +30,10 @@ type Refusal struct {
 	Constraint engine.Constraint
 	RetryAt    time.Time
 }
+
+// Spread is what to add to a choice's random number for the next one of a batch: each part of the
+// batch is then shared by weight (the golden ratio's additive sequence).
+const Spread uint64 = 0x9e3779b97f4a7c15
 
 // Choose picks, by weight, a trunk among those of the best priority that can take a call now;
 // random decides (any 64 bits). A trunk that is full, or at its CPS cap, is passed over for the
@@ -53,7 +61,7 @@ func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id eng
 	if total == 0 {
 		return "", r, false
 	}
-	pick := random % total
+	pick, _ := bits.Mul64(random, total)
 	for i := range trunks {
 		c := &trunks[i]
 		if !c.Available || c.Priority != best || slices.Contains(exclude, c.ID) {

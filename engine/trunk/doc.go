@@ -6,7 +6,9 @@
 //
 // Invariants:
 //
-//   - In no second (half-open, anywhere) are more legs granted than the CPS cap.
+//   - In no second (half-open, anywhere) are more legs granted than the CPS cap,
+//     each counted when it is due: where others would take a burst, half a second's
+//     worth of it is granted at once and leaves as it becomes due (Overflow).
 //     The bucket lets a late caller catch up by at most 20 ms and pays for that
 //     with a rate 2 % under the cap. A restart forgets the last grants, so a
 //     trunk begins as if one had been made at that moment.
@@ -18,7 +20,8 @@
 //     less, by as much as the network delays one INVITE more than another.
 //   - Channels in use are the live leases, one per leg, and never above the cap.
 //   - A trunk that is inactive, down, held or broken grants nothing, except the
-//     single trial call by which a broken or held one recovers.
+//     single trial call by which a broken or held one recovers. One that is unproven
+//     grants one call at a time.
 //
 // Decisions where the specification is silent:
 //
@@ -34,5 +37,9 @@
 //   - A throttled trunk halves its rate, once a second at most and never below
 //     one sixteenth of the cap, and from 5 s on regains it within a minute. A
 //     Retry-After stops it for a minute at most; editing the trunk ends that.
-//   - OPTIONS: unanswered (retransmissions included) is down, any answer is up.
+//   - A trunk is unproven until a sign of life (engine.TrunkSigns): a response to
+//     OPTIONS, REGISTER or an INVITE, or a conversation that goes on. The breaker
+//     opens at once when nothing answers its trial call. Once it has answered
+//     OPTIONS, their silence is down: it gets no trial calls, because silence costs
+//     a person one of their attempts and the next OPTIONS costs nobody anything.
 package trunk

@@ -142,7 +142,7 @@ function Health({ of: t }: { of: Trunk }) {
         )}
         {status.retry_at !== null && (
           <>
-            {' · tried again '}
+            {status.health === 'up' ? ' · throttled until ' : ' · tried again '}
             <When at={status.retry_at} zone={viewerZone} precise />
           </>
         )}
