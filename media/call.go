@@ -69,9 +69,14 @@ type call struct {
 	symmetric string
 	networks  []netip.Prefix
 	signalled netip.Addr
-	record    bool
-	tape      *recording.Recording // nil: not recorded; a far leg uses its call's
-	openedAt  time.Time
+	// answers is the callee's leg that answered; hungUp says that its BYE has left (or the far
+	// leg's), and bade that RTCP has said so.
+	answers      engine.LegID
+	hungUp, bade bool
+	record       bool
+	tape         *recording.Recording // nil: not recorded; a far leg uses its call's
+	recorded     *engine.Recording    // what it has become
+	openedAt     time.Time
 
 	clock int64 // of the current packet or tick
 
@@ -408,12 +413,14 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.in.Reset()
 	peers := c.takePeers()
 	q := c.quality()
-	bye, to := c.reporting(now, true)
-	mux := c.ans.Mux
-	if c.tape != nil && c.callee == nil {
-		q.Recording = c.tape.End()
+	var bye []byte
+	var to netip.AddrPort
+	if !c.bade {
+		bye, to = c.reporting(now, true)
 	}
-	c.tape = nil
+	mux := c.ans.Mux
+	c.endTape()
+	q.Recording = c.recorded
 	c.mu.Unlock()
 	c.e.counters.received.Add(q.PacketsReceived)
 	c.e.counters.lost.Add(q.PacketsLost)
@@ -424,6 +431,14 @@ func (c *call) close(now int64) engine.MediaQuality {
 		p.close(now)
 	}
 	return q
+}
+
+// endTape ends the recording; mu is held.
+func (c *call) endTape() {
+	if c.tape != nil && c.callee == nil {
+		c.recorded = c.tape.End()
+	}
+	c.tape = nil
 }
 
 // quality sums a call up; mu is held.

@@ -77,7 +77,8 @@
 //
 // Reports are received on the odd port and, by RFC 5761, on the RTP port; they count as signs of
 // life. They are sent about every 5 s, with BYE at the end, to the far side's odd port or, when its
-// SDP says rtcp-mux, with the RTP. The counts of both sides make the quality of the attempt
+// SDP says rtcp-mux, with the RTP. Audio ends, and BYE is sent, when SIP's BYE leaves (HungUp), however
+// long its answer takes. The counts of both sides make the quality of the attempt
 // (mos.go). MediaSilent is emitted once when neither RTP nor RTCP came for Config.RTPTimeout,
 // unless the far side said that it sends nothing (recvonly, inactive).
 package media

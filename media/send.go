@@ -16,8 +16,16 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 		return
 	}
 	c.clock = now
+	if c.hungUp {
+		if !c.bade {
+			c.bade = true
+			c.reportDue(now, true)
+		}
+		c.mu.Unlock()
+		return
+	}
 	if now >= c.nextReport && c.nextReport > 0 {
-		if c.reportDue(now); c.closed {
+		if c.reportDue(now, false); c.closed {
 			c.mu.Unlock()
 			return
 		}
