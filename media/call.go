@@ -19,16 +19,22 @@ import (
 )
 
 const (
-	// fillAfter is how long audio may be missing before silence replaces it, so that the bot and
-	// the classifier hear time pass (a far side with DTX, an event in place of audio, a loss
-	// without end).
+	// fillAfter is how long audio may be missing in a pause of the callee before silence replaces
+	// it, so that the bot hears time pass (a far side with DTX, an event in place of audio).
 	fillAfter = 60 * ms
-	// lateAfter is how much longer audio may be late before the classifier hears silence in its
-	// place, all of it at once: no decision for a person is made earlier. Late audio is heard as it
-	// was sent, without a hole. lateTicks of the pacer must have passed too: after a stall of the
-	// whole process there are packets to read first.
+	// lateAfter is how late audio may be while the callee speaks, and always for the classifier,
+	// before silence replaces it, all of it at once: no decision for a person is made earlier. Late
+	// audio is heard as it was sent, without a hole. lateTicks of the pacer must have passed too:
+	// after a stall of the whole process there are packets to read first.
 	lateAfter = 400 * ms
 	lateTicks = 15
+	// pauseAfter is how many quiet frames make a pause: no word has as many.
+	pauseAfter = 10
+	// aheadCap is how far the bot's time may be ahead of the clock, because silence was put in the
+	// place of audio that came after all. Beyond that, quiet frames after spareAfter others are left
+	// out.
+	aheadCap   = int64(frameTime)
+	spareAfter = 5
 	// concealCap is the longest gap that is filled when audio resumes: 500 ms.
 	concealCap = 25
 	// clockRate of G.711.
@@ -81,17 +87,21 @@ type call struct {
 	clock int64 // of the current packet or tick
 
 	// Receiving.
-	in          jitter.Buffer
-	events      dtmf
-	lastSign    int64 // of RTP or RTCP received
-	silent      bool  // MediaSilent was told
-	lastAudio   int64 // when audio was last delivered or filled in
-	tsKnown     bool
-	nextTS      uint32
-	lostBefore  uint64
-	audioTick   int // ticks at lastAudio
-	filled      int // frames filled in since the last audio, for bot and recording
-	waited      int // the same for the classifier
+	in         jitter.Buffer
+	events     dtmf
+	lastSign   int64 // of RTP or RTCP received
+	silent     bool  // MediaSilent was told
+	lastAudio  int64 // when audio was last delivered or filled in
+	tsKnown    bool
+	nextTS     uint32
+	lostBefore uint64
+	audioTick  int // ticks at lastAudio
+	filled     int // frames filled in since the last audio, for bot and recording
+	waited     int // the same for the classifier
+	hush       int // quiet frames in a row, for bot and recording
+	// absent says that the last packet was something other than audio.
+	absent      bool
+	botTime     int64 // the time up to which the bot has heard, on the engine's clock
 	past        conceal.Past
 	resync      bool                   // a new source: its timestamps say nothing about a gap
 	part        [codec.FrameBytes]byte // of a packet that is not a multiple of 20 ms
@@ -307,7 +317,7 @@ func (c *call) attachBot(cmd engine.AttachBot) {
 		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: time.Now(), Session: cmd.Session, Error: "lease lost"})
 		return
 	}
-	c.firstAudio = false
+	c.firstAudio, c.botTime = false, 0
 	c.link = c.e.bots.Connect(botlink.Request{
 		Endpoints: cmd.Endpoints, AuthToken: cmd.AuthToken, Account: cmd.Account, Session: cmd.Session,
 		Call: cmd.Call, Parameters: cmd.Parameters, Deadline: cmd.Deadline,

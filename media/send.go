@@ -30,13 +30,10 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 			return
 		}
 	}
-	if c.in.Holding > 0 && now-c.lastAudio > fillAfter {
-		c.in.Flush(c.deliver)
+	if c.in.Holding() {
+		c.in.Expire(now, c.deliver)
 	}
-	if now-c.lastAudio > fillAfter {
-		c.quiet()
-		c.filled++
-	}
+	c.fill(now)
 	c.wait(now)
 	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.HeSends && now-c.lastSign > timeout {
 		c.silent = true
