@@ -117,8 +117,12 @@ type call struct {
 	ssrc    uint32
 	seq     uint16
 	ts      uint32
-	talking bool // the last tick had a packet
-	ticks   int  // since the answer
+	talking bool // the last tick had a packet, or its audio is late
+	// holding means that this tick waits for the bot's audio; behind is how far the timestamps are
+	// behind the clock for that.
+	holding bool
+	behind  uint32
+	ticks   int // since the answer
 	sent    uint64
 	octets  uint64 // of payloads
 	// reported is how many packets were sent before the last report; nextReport is when the next

@@ -273,3 +273,60 @@ func TestTimePassesWhereNothingIsSent(t *testing.T) {
 		v.c.receive(b, &v.pkt, netipNone, false, v.w, v.now)
 	}, wordFrames)
 }
+
+// TestTheCalleeHearsALateBotUnbroken has a bot whose frames are up to 60 ms late: the packets of an
+// utterance have its bytes and nothing else, with timestamps that follow each other, and the pause
+// after it is at the time of the clock again.
+func TestTheCalleeHearsALateBotUnbroken(t *testing.T) {
+	f := func(name string, ptime int) {
+		t.Run(name, func(t *testing.T) {
+			v := newTimed(t)
+			v.c.ans.PTime, v.c.tsKnown = ptime, true
+			rng := rand.New(rand.NewPCG(1, 2))
+			said, begin, first := v.c.e.Stats().BotFramesReceived, v.now, v.c.ts
+			word := speech(50*codec.FrameBytes, 1)
+			rest, at := word, v.now
+			var got []byte
+			var next uint32
+			for ; v.now < begin+2000*ms; v.now += ms {
+				v.c.lastAudio, v.c.lastSign = v.now, v.now
+				for len(rest) > 0 && v.now >= at {
+					v.s.say(rest[:codec.FrameBytes])
+					said++
+					wait(t, func() bool { return v.c.e.Stats().BotFramesReceived >= said }, nil)
+					rest = rest[codec.FrameBytes:]
+					at = max(at, begin+int64(50-len(rest)/codec.FrameBytes)*int64(frameTime)+rng.Int64N(61)*ms)
+				}
+				if v.now/ms%20 != 7 {
+					continue
+				}
+				v.w.N = 0
+				v.c.tick(v.w, v.now)
+				for i := range v.w.N {
+					var pkt rtp.Packet
+					if err := pkt.Unmarshal(v.w.Datagram(i)); err != nil {
+						t.Fatal(err)
+					}
+					sounds := !bytes.Equal(pkt.Payload, bytes.Repeat([]byte{codec.UlawSilence}, len(pkt.Payload)))
+					if sounds {
+						if len(got) > 0 && (pkt.Timestamp != next || pkt.Marker) {
+							t.Fatalf("packet at %d after one up to %d", pkt.Timestamp, next)
+						}
+						got, next = append(got, pkt.Payload...), pkt.Timestamp+uint32(len(pkt.Payload))
+					} else if len(got) > 0 && len(got) < len(word) {
+						t.Fatalf("silence after %d bytes", len(got))
+					}
+				}
+			}
+			// A longer packet has silence before it or behind.
+			if !bytes.Contains(got, word) || ptime == 0 && len(got) != len(word) {
+				t.Fatalf("%d bytes are heard of %d", len(got), len(word))
+			}
+			if v.c.ts-first != 100*codec.FrameBytes || v.c.behind != 0 {
+				t.Fatalf("the timestamps end at %d after 2 s, behind by %d", v.c.ts-first, v.c.behind)
+			}
+		})
+	}
+	f("in packets of 20 ms", 0)
+	f("in packets of 30 ms", 30)
+}
