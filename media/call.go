@@ -440,7 +440,7 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.e.counters.lost.Add(q.PacketsLost)
 	c.e.counters.late.Add(q.PacketsLate)
 	c.sock.report(bye, to, mux)
-	c.sock.remove(c, now)
+	c.sock.remove(c, now, &q)
 	for _, p := range peers {
 		p.close(now)
 	}
