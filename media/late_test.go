@@ -183,7 +183,8 @@ func TestLateAudioIsHeardWhole(t *testing.T) {
 				t.Errorf("the timestamps were %v ahead of the clock", v.most)
 			}
 			took := time.Duration(v.now - v.begun)
-			if end := time.Duration(v.frames()) * frameTime; end < took-time.Duration(fillAfter+ms)-2*frameTime || end > took+frameTime {
+			end := time.Duration(v.frames()) * frameTime
+			if end < took-time.Duration(fillAfter+ms)-2*frameTime || end > took+frameTime {
 				t.Errorf("the bot heard %v in %v", end, took)
 			}
 		})

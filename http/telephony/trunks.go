@@ -56,7 +56,8 @@ func viewTrunk(t engine.TrunkSettings) trunkView {
 func viewTrunkStatus(s TrunkStatus) *trunkStatus {
 	return &trunkStatus{
 		Health: string(s.Health), Reason: s.Reason, CheckedAt: s.CheckedAt, RegisteredUntil: s.RegisteredUntil,
-		CallsPerSecond: s.Rate, CPSShare: s.Share, Placed: s.Placed, LiveLegs: s.Legs, RetryAt: s.RetryAt, Elsewhere: s.Elsewhere,
+		CallsPerSecond: s.Rate, CPSShare: s.Share, Placed: s.Placed, LiveLegs: s.Legs, RetryAt: s.RetryAt,
+		Elsewhere: s.Elsewhere,
 	}
 }
 

@@ -40,7 +40,8 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
               (q.heard_from === undefined ? '' : `, from ${q.heard_from}`) +
               (q.packets_dropped === undefined
                 ? ''
-                : `, not heard: ${count(q.packets_dropped.elsewhere)} from elsewhere, ${count(q.packets_dropped.ambiguous)} ambiguous`),
+                : `, not heard: ${count(q.packets_dropped.elsewhere)} from elsewhere, ` +
+                  `${count(q.packets_dropped.ambiguous)} ambiguous`),
           ],
         ] as [string, React.ReactNode][])),
     ['Session', a.session_id ? <Id key="session" id={a.session_id} what="session ID" /> : none],
