@@ -124,7 +124,7 @@ func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony
 	}
 	out := make(map[engine.TrunkID]telephony.TrunkStatus, len(owned))
 	for id, s := range owned {
-		out[id] = telephony.TrunkStatus{Status: s}
+		out[id] = telephony.TrunkStatus{Status: s, Elsewhere: f.p.origins.of(id)}
 	}
 	for _, h := range f.p.sip.Health() {
 		if s, ok := out[h.Trunk]; ok {

@@ -3059,6 +3059,15 @@ export interface components {
             /** @description The same estimate of what the callee heard. */
             far_mos?: number;
             round_trip_ms?: number;
+            /** @description Address and port that the callee's RTP came from, when its SDP names another. */
+            heard_from?: string;
+            /** @description Packets that came while the callee was not heard yet and may have been its own, by why they were not heard; absent when there were none. */
+            packets_dropped?: {
+                /** @description From a host of the callee's side, but not from the address of its SDP, and the trunk's media.symmetric allows no other. */
+                elsewhere: number;
+                /** @description They may have been another call's. */
+                ambiguous: number;
+            };
         };
         Call: {
             attempt_id: string;
@@ -4783,6 +4792,15 @@ export interface components {
             placed_per_second: number;
             live_legs: number;
             retry_at: components["schemas"]["WhenOrNull"];
+            /**
+             * @description Of the trunk's last 20 answered calls, those that sent RTP from elsewhere than their SDP says; absent when none did. Where some were not heard for
+             *     that, `media.symmetric` or `media.networks` of the trunk must allow it.
+             */
+            rtp_elsewhere?: {
+                calls: number;
+                of: number;
+                unheard: number;
+            };
         };
         Ladder: {
             call_id: string;

@@ -147,6 +147,13 @@ function Health({ of: t }: { of: Trunk }) {
           </>
         )}
       </Text>
+      {status.rtp_elsewhere !== undefined && (
+        <Text size="xs" c={status.rtp_elsewhere.unheard > 0 ? 'red' : 'dimmed'}>
+          {`${status.rtp_elsewhere.calls} of the last ${status.rtp_elsewhere.of} answered calls ` +
+            'sent RTP from elsewhere than the SDP says' +
+            (status.rtp_elsewhere.unheard > 0 ? `; ${status.rtp_elsewhere.unheard} were not heard` : '')}
+        </Text>
+      )}
     </>
   );
 }
