@@ -31,7 +31,7 @@ func BenchmarkCalls(b *testing.B) {
 // BenchmarkDigestsOfCalls measures what the digests of a call's rows cost: the same calls with and
 // without them, alternately.
 func BenchmarkDigestsOfCalls(b *testing.B) {
-	for i := range 6 {
+	for i := range 10 {
 		with := i%2 == 1
 		b.Run(fmt.Sprintf("digests=%v", with), func(b *testing.B) { benchmarkCalls(b, 50, false, with) })
 	}
