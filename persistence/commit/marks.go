@@ -62,9 +62,8 @@ type sentEnd struct {
 	endMark
 }
 
-// marked is the minimum number of remembered legs and of ended attempts, and half the maximum: those of
-// some
-// thousand calls, in less than two megabytes each.
+// marked is the minimum number of remembered legs and of ended attempts, and half the maximum: some
+// thousand calls, less than two megabytes each.
 const marked = 8192
 
 // recent are the values of the keys that were put last.
