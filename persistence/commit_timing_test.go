@@ -1,9 +1,11 @@
 package persistence_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,12 +30,47 @@ func BenchmarkCalls(b *testing.B) {
 	}
 }
 
-// BenchmarkDigestsOfCalls measures what the digests of a call's rows cost: the same calls with and
-// without them, alternately.
+// BenchmarkDigestsOfCalls measures what the digests of a call's rows cost: groups of writes are committed
+// with and without them in turns, so many groups at a time, on one database. Each figure is the median of
+// the turns.
 func BenchmarkDigestsOfCalls(b *testing.B) {
-	for i := range 6 {
-		with := i%2 == 1
-		b.Run(fmt.Sprintf("digests=%v", with), func(b *testing.B) { benchmarkCalls(b, 50, false, with) })
+	const groups = 60 // in a turn
+	w := newCalls(b, false)
+	other, err := persistence.Open(b.Context(), w.url, persistence.Config{Writers: 1, Readers: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(other.Close)
+	other.UseRowKey(storetest.RowKey)
+	stores, pids := [2]*persistence.Store{w.store, other}, [2]int{backend(b, w.store), backend(b, other)}
+	var client, server, wal [2][]float64
+	n := 0
+	var began [3]float64
+	now := func() [3]float64 {
+		return [3]float64{float64(cpuSelf().Nanoseconds()) / 1000,
+			float64((cpuOf(pids[0]) + cpuOf(pids[1])).Microseconds()), float64(w.wal())}
+	}
+	w.each(50, func(group []journal.Write) {
+		if n%groups == 0 {
+			began = now()
+		}
+		w.commit(stores[n/groups%2], group)
+		if n++; n%groups == 0 {
+			which, ended, calls := (n/groups-1)%2, now(), float64(groups*50)/storetest.CallSteps
+			client[which] = append(client[which], (ended[0]-began[0])/calls)
+			server[which] = append(server[which], (ended[1]-began[1])/calls)
+			wal[which] = append(wal[which], (ended[2]-began[2])/calls)
+		}
+	})
+	for i, name := range []string{"without", "with"} {
+		for _, f := range []struct {
+			list []float64
+			unit string
+		}{{client[i], "client-µs"}, {server[i], "server-µs"}, {wal[i], "wal-B"}} {
+			if slices.Sort(f.list); len(f.list) > 0 {
+				b.ReportMetric(f.list[len(f.list)/2], name+"-"+f.unit)
+			}
+		}
 	}
 }
 
@@ -77,19 +114,29 @@ func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, tr
 
 const preload = 20_000
 
-func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Store {
+// calls are the writes of b.N answered calls.
+type calls struct {
+	b     *testing.B
+	url   string
+	store *persistence.Store
+	list  []storetest.Call
+	seq   int64
+	at    time.Time
+}
+
+func newCalls(b *testing.B, digests bool) *calls {
 	b.Helper()
 	ctx := b.Context()
-	store, err := persistence.Open(ctx, storetest.URL(b), persistence.Config{Writers: 1, Readers: 1})
+	w := &calls{b: b, url: storetest.URL(b), at: time.Now().Truncate(time.Microsecond)}
+	store, err := persistence.Open(ctx, w.url, persistence.Config{Writers: 1, Readers: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(store.Close)
-	if digests {
+	if w.store = store; digests {
 		store.UseRowKey(storetest.RowKey)
 	}
-	now := time.Now().Truncate(time.Microsecond)
-	c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: now,
+	c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: w.at,
 		Settings: campaign.Settings{Name: "bench", MaxAttempts: 3}}
 	if err := store.InsertCampaign(ctx, c); err != nil {
 		b.Fatal(err)
@@ -98,33 +145,80 @@ func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Sto
 	if err != nil {
 		b.Fatal(err)
 	}
-	add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: now,
+	add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: w.at,
 		DueClass: contact.DueFirst}
 	total := max(b.N, preload)
-	for i := range total {
-		add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(benchID(now, i)),
-			NewContact: campaign.NewContact{
-				Number:    engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)),
-				Variables: map[string]string{"name": "Ada Lovelace", "plan": "gold", "account": strconv.Itoa(i), "language": "en"},
-			}})
-	}
 	for from := 0; from < total; from += 10_000 {
-		part := add
-		part.Contacts = add.Contacts[from:min(total, from+10_000)]
-		part.Event = journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: now, Type: journal.ContactsAdded,
+		add.Contacts = add.Contacts[:0]
+		for i := from; i < min(total, from+10_000); i++ {
+			add.Contacts = append(add.Contacts, journal.IdentifiedContact{ID: engine.ContactID(benchID(w.at, i)),
+				NewContact: campaign.NewContact{
+					Number:    engine.PhoneNumber(fmt.Sprintf("+49151%08d", i)),
+					Variables: map[string]string{"name": "Ada Lovelace", "plan": "gold", "account": strconv.Itoa(i), "language": "en"},
+				}})
+		}
+		add.Event = journal.Event{Campaign: c.ID, Seq: int64(from + 1), Run: 1, At: w.at, Type: journal.ContactsAdded,
 			Version: 1}
-		if _, err := store.AddContacts(ctx, part); err != nil {
+		if _, err := store.AddContacts(ctx, add); err != nil {
 			b.Fatal(err)
 		}
 	}
-	rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: now.Add(time.Hour)}, b.N, nil)
+	rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: w.at.Add(time.Hour)}, b.N, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	calls := make([]storetest.Call, b.N)
-	for i := range calls {
-		calls[i] = storetest.Call{Contact: rows[i], Epoch: c.Epoch}
+	w.list = make([]storetest.Call, b.N)
+	for i := range w.list {
+		w.list[i] = storetest.Call{Contact: rows[i], Epoch: c.Epoch}
 	}
+	w.seq = int64(total + 10)
+	return w
+}
+
+// each calls f with the writes in groups: a window of calls in flight, so that a group contains every step
+// but no call twice.
+func (w *calls) each(size int, f func([]journal.Write)) {
+	group := make([]journal.Write, 0, size)
+	for at := 0; at < len(w.list)+storetest.CallSteps*size; at++ {
+		for step := range storetest.CallSteps {
+			if i := at - step*size; i >= 0 && i < len(w.list) {
+				w.seq++
+				group = append(group, w.list[i].Write(step, w.seq, w.at))
+				if len(group) == size {
+					f(group)
+					group = group[:0]
+				}
+			}
+		}
+	}
+	if len(group) > 0 {
+		f(group)
+	}
+}
+
+func (w *calls) commit(store *persistence.Store, group []journal.Write) {
+	w.b.Helper()
+	refused, err := store.Commit(w.b.Context(), group)
+	if err = errors.Join(append(refused, err)...); err != nil {
+		w.b.Fatal(err)
+	}
+}
+
+// wal is how many bytes of log the server has written.
+func (w *calls) wal() (n int64) {
+	w.b.Helper()
+	err := w.store.QueryRow(w.b.Context(), "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint", &n)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	return n
+}
+
+func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Store {
+	b.Helper()
+	ctx := b.Context()
+	w := newCalls(b, digests)
+	store := w.store
 	if told {
 		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Active: true}
 		if err := store.Endpoints.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
@@ -132,53 +226,17 @@ func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Sto
 		}
 	}
 	pid := backend(b, store)
-	seq := int64(total + 10)
 	b.ReportAllocs()
-	var wal, was int64
-	const position = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
-	if err := store.QueryRow(ctx, position, &was); err != nil {
-		b.Fatal(err)
-	}
+	was := w.wal()
 	client, server := cpuSelf(), cpuOf(pid)
 	b.ResetTimer()
-	group := make([]journal.Write, 0, size)
-	flush := func() {
-		if len(group) == 0 {
-			return
-		}
-		refused, err := store.Commit(ctx, group)
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, err := range refused {
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-		group = group[:0]
-	}
-	// A window of calls in flight, so that a group contains every step but no call twice.
-	for at := 0; at < len(calls)+storetest.CallSteps*size; at++ {
-		for step := range storetest.CallSteps {
-			if i := at - step*size; i >= 0 && i < len(calls) {
-				seq++
-				group = append(group, calls[i].Write(step, seq, now))
-				if len(group) == size {
-					flush()
-				}
-			}
-		}
-	}
-	flush()
+	w.each(size, func(group []journal.Write) { w.commit(store, group) })
 	b.StopTimer()
 	n := float64(b.N)
 	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/n, "client-µs/call")
 	b.ReportMetric(float64((cpuOf(pid)-server).Microseconds())/n, "server-µs/call")
 	b.ReportMetric(n/b.Elapsed().Seconds(), "calls/s")
-	if err := store.QueryRow(ctx, position, &wal); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(wal-was)/n, "wal-B/call")
+	b.ReportMetric(float64(w.wal()-was)/n, "wal-B/call")
 	if !told {
 		return store
 	}

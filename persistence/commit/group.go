@@ -29,6 +29,8 @@ type group struct {
 	text      []byte // an event's text, to be hashed
 	links     []table.Link
 	sent      []sentLeg
+	ended     []sentEnd
+	written   *table.Rows
 	shapes    *table.Layouts
 }
 

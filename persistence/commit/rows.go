@@ -132,7 +132,7 @@ func (t *commit) queueLegs() error {
 			row.N = n
 		}
 		if s, ok := sentLegOf(&row); ok {
-			if t.marks.stored(&s) {
+			if t.marks.leg(&s) {
 				return nil
 			}
 			t.g.sent = append(t.g.sent, s)

@@ -18,7 +18,6 @@ import (
 	"dialler/engine/evidence"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
-	"dialler/persistence/column"
 	"dialler/persistence/table"
 )
 
@@ -200,8 +199,7 @@ func (e *evidenceReader) suppressions() error {
 }
 
 func (e *evidenceReader) tell(x *storedEvent) error {
-	r := x.record()
-	text, err := r.AppendText(nil)
+	text, err := x.appendText()
 	if err != nil {
 		return fmt.Errorf("event %d: %w", x.Seq, err)
 	}
@@ -209,9 +207,8 @@ func (e *evidenceReader) tell(x *storedEvent) error {
 }
 
 func (e *evidenceReader) unchained() error {
-	rows, err := e.tx.Query(e.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 "+
-		"AND e.digest IS NULL ORDER BY e.seq, e.at", e.id, e.run)
-	return each(rows, err, scanStored, e.tell)
+	return eachEvent(e.ctx, e.tx, "FROM events e WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 "+
+		"AND e.digest IS NULL ORDER BY e.seq, e.at", e.tell, e.id, e.run)
 }
 
 // answers are the events of the run that may count for the abandon rate.
@@ -227,13 +224,12 @@ func (e *evidenceReader) events() error {
 	const part = 500 // batches
 	for from := int64(0); ; from += part {
 		n := 0
-		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(table.EventColumns,
-			"e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+		err := eachEvent(e.ctx, e.tx, `FROM event_batches b
 			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs)
 			AND e.digest IS NOT NULL
 			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`,
-			e.id, e.run, from, from+part)
-		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {
+			func(x *storedEvent) error { n++; return e.tell(x) }, e.id, e.run, from, from+part)
+		if err != nil {
 			return err
 		}
 		if n == 0 {

@@ -191,13 +191,71 @@ func (d *DB) loaded(p *Part) *Part {
 
 // Rows are the entries of rows that a transaction wrote, for the batches that end it.
 type Rows struct {
-	db  *DB
-	Of  map[Owner][]byte
-	dig *chain.Digester
+	db    *DB
+	key   *chain.RowKey
+	dig   *chain.Digester
+	stamp uint64
+	of    map[Owner]*[]byte
+	owner Owner // of the last entry, and where it is
+	last  *[]byte
+	spare []*[]byte // memory of transactions before
+	loose map[Owner][]byte
 }
 
 // Written begins the entries of a transaction. Without the installation's key there are none.
-func (d *DB) Written() *Rows { return &Rows{db: d, Of: map[Owner][]byte{}, dig: d.Digester()} }
+func (d *DB) Written() *Rows {
+	r := &Rows{db: d, key: d.RowKey.Load(), of: map[Owner]*[]byte{}, loose: map[Owner][]byte{}}
+	if r.key != nil {
+		r.dig, r.stamp = chain.NewDigester(r.key), column.Stamp(r.key[:])
+	}
+	return r
+}
+
+// spareCap is how many bytes of entries are kept as memory for the next transaction.
+const spareCap = 1 << 18
+
+// WrittenAgain is Written with the memory of a transaction that is over; nil is none.
+func (d *DB) WrittenAgain(r *Rows) *Rows {
+	if r == nil || r.key != d.RowKey.Load() {
+		return d.Written()
+	}
+	for _, b := range r.of {
+		if cap(*b) <= spareCap {
+			*b = (*b)[:0]
+			r.spare = append(r.spare, b)
+		}
+	}
+	clear(r.of)
+	clear(r.loose)
+	r.last = nil
+	return r
+}
+
+// add adds an entry.
+func (r *Rows) add(of Owner, e *chain.Entry) {
+	if r.last == nil || r.owner != of {
+		b := r.of[of]
+		if n := len(r.spare); b == nil && n > 0 {
+			b, r.spare = r.spare[n-1], r.spare[:n-1]
+		} else if b == nil {
+			b = new([]byte)
+		}
+		r.of[of] = b
+		r.owner, r.last = of, b
+	}
+	*r.last = e.AppendTo(*r.last)
+}
+
+// Len is how many bytes of entries an owner has.
+func (r *Rows) Len(of Owner) int {
+	if b := r.of[of]; b != nil {
+		return len(*b)
+	}
+	return 0
+}
+
+// Stamp stands for the key that the digests are made with, in this process.
+func (r *Rows) Stamp() uint64 { return r.stamp }
 
 // Digester makes digests under the installation's key; nil without one.
 func (d *DB) Digester() *chain.Digester {
@@ -222,7 +280,7 @@ func (r *Rows) Put(of Owner, row chain.Row, order uint64, add func(dst []byte) (
 	}
 	e, err := r.dig.Row(row, order, add)
 	if err == nil {
-		r.Of[of] = e.AppendTo(r.Of[of])
+		r.add(of, &e)
 	}
 	return err
 }
@@ -233,7 +291,7 @@ func (r *Rows) Add(ctx context.Context, tx Querier, of Owner, p *Part, where str
 		return nil
 	}
 	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
-		r.Of[of] = e.AppendTo(r.Of[of])
+		r.add(of, e)
 		return nil
 	}, args...)
 }
@@ -246,7 +304,7 @@ func (r *Rows) Remove(ctx context.Context, tx Querier, of Owner, p *Part, where 
 	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
 		e.Digest = chain.Digest16{}
 		e.Order++ // a row of that name may come again
-		r.Of[of] = e.AppendTo(r.Of[of])
+		r.add(of, e)
 		return nil
 	}, args...)
 }
@@ -258,12 +316,12 @@ func (r *Rows) RemoveNamed(of Owner, p *Part, name string, at time.Time) {
 		return
 	}
 	e := chain.Entry{Row: chain.Row{Part: p.Byte, ID: r.dig.Named(name)}, Order: OrderAt(at)}
-	r.Of[of] = e.AppendTo(r.Of[of])
+	r.add(of, &e)
 }
 
 // First adds an entry of a row as it was when digests began. What the row is written as from then on
 // comes after it.
-func (r *Rows) First(of Owner, e *chain.Entry) { r.Of[of] = e.AppendTo(r.Of[of]) }
+func (r *Rows) First(of Owner, e *chain.Entry) { r.add(of, e) }
 
 // Began adds that the installation has had digests of all rows from now on, and the heads of the
 // chains at that time.
@@ -417,27 +475,38 @@ func OrderAt(t time.Time) uint64 { return atRest | uint64(t.UnixMicro()) } //nol
 // Nothing is appended for null, and for empty texts, zeros and false: a column that a later release
 // adds leaves earlier digests as they are. (A time is never zero.)
 func appendValue(dst []byte, name string, oid uint32, value []byte) ([]byte, error) {
-	if value == nil {
+	if len(value) == 0 {
 		return dst, nil
 	}
 	switch oid {
 	case pgtype.JSONBOID:
 		return chain.AppendJSONColumn(dst, name, value[1:]) // after the version of the form
 	case pgtype.TextOID, pgtype.ByteaOID, pgtype.BoolOID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float8OID:
-		if !slices.ContainsFunc(value, func(b byte) bool { return b != 0 }) {
+		if zero(value) {
 			return dst, nil
 		}
 	}
 	return chain.AppendColumn(dst, name, value), nil
 }
 
+func zero(value []byte) bool {
+	for _, b := range value {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // AppendValues appends columns of the last row of a batch to what its digest covers.
-func AppendValues[T any](dst []byte, b *column.Batch[T], some column.Some) ([]byte, error) {
-	err := b.Values(some, func(name string, oid uint32, value []byte) (err error) {
-		dst, err = appendValue(dst, name, oid, value)
-		return err
-	})
-	return dst, err
+func AppendValues[T any](dst []byte, b *column.Batch[T], some column.Some) (_ []byte, err error) {
+	for _, i := range some {
+		name, oid, value := b.Value(i)
+		if dst, err = appendValue(dst, name, oid, value); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
 }
 
 // AttemptOrder is PartAttempt's Order for a row that is written in the course of a call.
