@@ -168,6 +168,7 @@ type auditor struct {
 	from    map[int]chain.Verifier // where an audit since a seal begins, nil for one of everything
 
 	progress func(string)
+	total    int // events that there are, about; 0 is not known
 }
 
 // toldEvery is how many events an audit reads between two reports.
@@ -175,8 +176,19 @@ const toldEvery = 20_000
 
 // read counts an event.
 func (a *auditor) read() {
-	if a.Events++; a.progress != nil && a.Events%toldEvery == 0 {
-		a.progress(fmt.Sprintf("%s: %d events", cmp.Or(string(a.id), "of no campaign"), a.Events))
+	if a.Events++; a.Events%toldEvery != 0 {
+		return
+	}
+	of := ""
+	if a.total > 0 {
+		of = fmt.Sprintf(" of %d", a.total)
+	}
+	a.tell(fmt.Sprintf("%d%s events", a.Events, of))
+}
+
+func (a *auditor) tell(what string) {
+	if a.progress != nil {
+		a.progress(what)
 	}
 }
 
@@ -249,7 +261,7 @@ func run(parts ...func() error) error {
 }
 
 // apartFrom is how many batches make it worth while to audit a campaign in two parts next to each other.
-const apartFrom = 5000
+const apartFrom = 1000
 
 // beside audits one part next to another, which has a connection of its own to the same snapshot; one
 // after the other where there is little to audit, or no second connection to be had.
@@ -270,8 +282,13 @@ func (a *auditor) beside(db *table.DB, first func() error, second func(*auditor)
 			defer done()
 		}
 	}
-	if tx == nil {
+	switch {
+	case tx == nil:
 		return run(first, func() error { return second(a) })
+	case a.from != nil:
+		if _, err := tx.Exec(a.ctx, lookUp); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
@@ -285,6 +302,7 @@ func (a *auditor) beside(db *table.DB, first func() error, second func(*auditor)
 		<-ended
 		return err
 	}
+	a.tell("rows and their digests")
 	if err := <-ended; err != nil {
 		return err
 	}
@@ -327,8 +345,8 @@ func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...se
 // events folds all events and checks each against its digest.
 func (a *auditor) events(fold tally.Runs) error {
 	var begun *int64 // the first number in a batch
-	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]) FROM event_batches WHERE campaign_id = $1",
-		string(a.id)).Scan(&begun)
+	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]), coalesce((SELECT max(seq) FROM events WHERE campaign_id = $1 "+
+		"AND seq > 0), 0) FROM event_batches WHERE campaign_id = $1", string(a.id)).Scan(&begun, &a.total)
 	if err != nil {
 		return err
 	}

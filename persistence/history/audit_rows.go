@@ -91,6 +91,7 @@ var auditContacts = `WITH told AS (
 
 // rows compares attempts and contacts one by one.
 func (a *auditor) rows() error {
+	a.tell("calls and contacts, and what events say of them")
 	var f Finding
 	var figure, told, kept string
 	tell := func() error {

@@ -21,6 +21,9 @@ import (
 func (s *Records) AuditSince(ctx context.Context, at time.Time, f func(Audit)) (sealed time.Time, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, lookUp); err != nil {
+				return err
+			}
 			heads, err := headsAt(ctx, tx, at, &sealed)
 			if err != nil {
 				return err
@@ -40,6 +43,11 @@ func (s *Records) AuditSince(ctx context.Context, at time.Time, f func(Audit)) (
 		})
 	return sealed, s.db.Wrap("what was written since a seal not audited", err)
 }
+
+// lookUp makes an audit since a seal look up what the batches name, row by row: the planner, which does not
+// know how little that is of a table, must not read all of it.
+const lookUp = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; " +
+	"SET LOCAL enable_material = off"
 
 // headsAt are where chains stood at the last seal before a time.
 func headsAt(ctx context.Context, tx pgx.Tx, at time.Time, sealed *time.Time) (entries.Heads, error) {

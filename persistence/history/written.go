@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -289,5 +290,8 @@ func (r *record) read(b []byte) {
 }
 
 func (r *record) compare(s *record) int {
-	return cmp.Or(cmp.Compare(r.Part, s.Part), slices.Compare(r.ID[:], s.ID[:]))
+	if n := bytes.Compare(r.ID[:], s.ID[:]); n != 0 {
+		return n
+	}
+	return cmp.Compare(r.Part, s.Part)
 }

@@ -1,10 +1,12 @@
 package table
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +31,8 @@ type Part struct {
 	// ID is the SQL of the row's identifier, a uuid; Text of one that is hashed under the key, since
 	// it may be a phone number.
 	ID, Text string
+	// Key is the column that ID is made of by adding to its last four bytes, "" if ID is the column.
+	Key string
 	// Order is the SQL of the row's place among its own versions, "" for the time by the server.
 	Order string
 	// Must is the SQL of whether a row must have an entry, "" for always.
@@ -74,13 +78,14 @@ var (
 	PartLeg = &Part{Byte: 4, Name: "legs", Table: "legs",
 		ID: "(left(t.attempt_id::text, 28) || lpad(to_hex(((('x' || right(t.attempt_id::text, 8))::bit(32)::bigint " +
 			"+ t.n) % 4294967296)), 8, '0'))::uuid",
+		Key:   "t.attempt_id",
 		Label: "replace(t.attempt_id::text, '-', '') || ' leg ' || t.n",
 		Of:    "t.attempt_id IN (SELECT a.id FROM attempts a WHERE a.campaign_id = $1)"}
-	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Of: ofCampaign,
+	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Key: "t.id", Of: ofCampaign,
 		Order: "t.version", InCall: "t.attempt_id IS NOT NULL AND EXISTS (SELECT FROM attempts a " +
 			"WHERE a.id = t.attempt_id AND a.contact_id = t.id AND a.live)"}
 	// PartKept are contacts as earlier runs left them: the same rows in another table.
-	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Of: ofCampaign,
+	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Key: "t.id", Of: ofCampaign,
 		Order: "t.version"}
 	PartVariables = &Part{Byte: 6, Name: "contact_variables", Table: "contact_variables", ID: "t.contact_id",
 		Order: "(SELECT c.version FROM contacts c WHERE c.id = t.contact_id)",
@@ -432,8 +437,8 @@ const (
 )
 
 // RowsOf calls f with the digest of each row of a campaign, or of none, and how it stands; with
-// labels, also with how a finding names the row. With ids it reads only those rows, if they have
-// identifiers of their own.
+// labels, also with how a finding names the row. With ids it reads only those rows, and those that
+// belong to the same one, if they have identifiers of their own.
 func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, ids [][16]byte,
 	labels bool,
 	f func(e *chain.Entry, label string, s Standing) error) error {
@@ -445,10 +450,31 @@ func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digeste
 	if labels {
 		label = "(" + p.Label + ")"
 	}
-	if ids != nil && p.ID != "" {
-		return p.each(ctx, tx, dig, label, "WHERE "+p.Of+" AND "+p.ID+" = ANY ($2::uuid[])", f, campaign, ids)
+	switch {
+	case ids == nil || p.ID == "":
+		return p.each(ctx, tx, dig, label, "WHERE "+p.Of, f, campaign)
+	case p.Key == "":
+		return p.each(ctx, tx, dig, label, "JOIN unnest($2::uuid[]) AS u(id) ON "+p.ID+" = u.id WHERE "+p.Of, f, campaign,
+			ids)
 	}
-	return p.each(ctx, tx, dig, label, "WHERE "+p.Of, f, campaign)
+	from, to := around(ids)
+	return p.each(ctx, tx, dig, label, "JOIN unnest($2::uuid[], $3::uuid[]) AS u(least, most) ON "+p.Key+
+		" BETWEEN u.least AND u.most WHERE "+p.Of, f, campaign, from, to)
+}
+
+// around are the bounds of what identifiers may have been made of (Plus).
+func around(ids [][16]byte) (from, to [][16]byte) {
+	for _, id := range ids {
+		clear(id[12:])
+		from = append(from, id)
+	}
+	slices.SortFunc(from, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	from = slices.Compact(from)
+	for _, id := range from {
+		binary.BigEndian.PutUint32(id[12:], math.MaxUint32)
+		to = append(to, id)
+	}
+	return from, to
 }
 
 // entry makes the entry of a row that selects read.
