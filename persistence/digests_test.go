@@ -494,7 +494,8 @@ func TestAResultLeavesNoDigestOfWhatTheEndSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rows []byte
-		if err := conn.QueryRow(t.Context(), "SELECT rows FROM event_batches ORDER BY ctid DESC LIMIT 1").Scan(&rows); err != nil {
+		const last = "SELECT rows FROM event_batches ORDER BY ctid DESC LIMIT 1"
+		if err := conn.QueryRow(t.Context(), last).Scan(&rows); err != nil {
 			t.Fatal(err)
 		}
 		var parts []byte

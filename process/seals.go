@@ -333,8 +333,8 @@ func CompleteRotation(ctx context.Context, store *persistence.Store, path string
 		return fmt.Errorf("the signing key %s is in force and cannot take its place in %s: run dialler key rotate again "+
 			"where that can be written: %w", in.Fingerprint(), path, err)
 	}
-	log.Warn().Str("key", in.Fingerprint()).Str("former", former).Msg("a change of the signing key was interrupted: it is " +
-		"completed")
+	log.Warn().Str("key", in.Fingerprint()).Str("former", former).
+		Msg("a change of the signing key was interrupted: it is completed")
 	return nil
 }
 

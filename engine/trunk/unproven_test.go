@@ -68,7 +68,7 @@ func TestATrunkThatAnswersNothingGetsTrialCallsAtGrowingPauses(t *testing.T) {
 func TestALostTrunkGetsNoTrialCallAndIsUpWithTheFirstSign(t *testing.T) {
 	tr := fresh(10, 10)
 	tr.Heard(engine.TrunkLost)
-	tr.Report(at(0), "of before", caller, "+1", nil)
+	tr.Report(at(0), "earlier", caller, "+1", nil)
 	if ok, c, _ := tr.Check(at(3_600_000)); ok || c != engine.ConstraintTrunkHealth || tr.Health(at(0)) != Down {
 		t.Fatalf("%v, %s, %s", ok, c, tr.Health(at(0)))
 	}

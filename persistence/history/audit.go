@@ -264,7 +264,7 @@ func run(parts ...func() error) error {
 const apartFrom = 1000
 
 // beside audits one part next to another, which has a connection of its own to the same snapshot; one
-// after the other where there is little to audit, or no second connection to be had.
+// after the other where there is little to audit, or no second connection available.
 func (a *auditor) beside(db *table.DB, first func() error, second func(*auditor) error) error {
 	var batches int64
 	err := a.tx.QueryRow(a.ctx, "SELECT coalesce(sum(n), 0)::bigint FROM event_heads WHERE campaign_id = $1",

@@ -10,8 +10,8 @@ import (
 
 // errPooled refuses a pooler that gives a session to another client after each transaction: everybody
 // would have the lock of the presence, and find the statements that others prepared.
-var errPooled = engine.Unavailable("database_pooled", "the pooler before the database gives a connection to another client "+
-	"after each transaction; set its pool_mode=session, or name the database itself in DATABASE_URL", 0)
+var errPooled = engine.Unavailable("database_pooled", "the pooler before the database gives a connection to "+
+	"another client after each transaction; set its pool_mode=session, or name the database itself in DATABASE_URL", 0)
 
 // keepsSession checks that a connection stays with one session of the server. Of a pooler's idle sessions
 // others take one or two meanwhile, so that it has to give another one, whichever it gives first.

@@ -221,7 +221,9 @@ func (r *run) leases(ctx context.Context) (map[string]float64, error) {
 
 // pausedIn says whether the dialler was stopped at some moment of a span.
 func (r *run) pausedIn(from, to time.Time) bool {
-	return slices.ContainsFunc(r.pauses, func(at time.Time) bool { return at.Before(to) && at.Add(r.cfg.Pause).After(from) })
+	return slices.ContainsFunc(r.pauses, func(at time.Time) bool {
+		return at.Before(to) && at.Add(r.cfg.Pause).After(from)
+	})
 }
 
 // judgeCarrier: what the carrier alone can tell, over all calls so far.

@@ -98,8 +98,8 @@ func (f *Figures) Print(w io.Writer) {
 		f.printDigests(p)
 		return
 	}
-	p("| | offered events/s | events/s | events a commit | commit p50 / p99, ms | durable p50 / p99, ms | client " +
-		"µs/event | server µs/event |")
+	p("| | offered events/s | events/s | events a commit | commit p50 / p99, ms | durable p50 / p99, ms | " +
+		"client µs/event | server µs/event |")
 	p("|---|---|---|---|---|---|---|---|")
 	for _, r := range f.Writer {
 		offered := fmt.Sprint(r.Offered)
