@@ -120,8 +120,8 @@ func (f *Figures) Print(w io.Writer) {
 }
 
 func (f *Figures) printDigests(p func(format string, args ...any)) {
-	p("| digests | offered events/s | events/s | events a commit | commit p50 / p99, ms | durable p50 / p99, ms | client " +
-		"µs/event | server µs/event | WAL bytes/event |")
+	p("| digests | offered events/s | events/s | events a commit | commit p50 / p99, ms | durable p50 / p99, ms | " +
+		"client µs/event | server µs/event | WAL bytes/event |")
 	p("|---|---|---|---|---|---|---|---|---|")
 	for _, r := range f.Digests {
 		p("| %v | %d | %.0f | %.1f | %.2f / %.2f | %.2f / %.2f | %.1f | %.1f | %.0f |", r.Digests, r.Offered, r.PerSecond,
