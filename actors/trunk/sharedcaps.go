@@ -50,7 +50,7 @@ func (a *trunkActor) askKeeper(ctx actor.Context, op *reservation) {
 	}
 	var legs []engine.LegID
 	for i, leg := range op.Legs {
-		if op.Wants(i, a.t.Settings().ID) && (len(legs) == 0 || !a.t.Trying()) {
+		if op.Trunks[i] == "" && (len(legs) == 0 || !a.t.Trying()) {
 			legs = append(legs, leg)
 		}
 	}

@@ -24,11 +24,8 @@ type trunkActor struct {
 	shown  trunk.Health               // last counted and told
 }
 
-// expire triggers the lease check; others says whether there are other trunks.
-type (
-	expire struct{}
-	others bool
-)
+// expire triggers the lease check.
+type expire struct{}
 
 func (a *trunkActor) Receive(ctx actor.Context) {
 	a.now = a.d.Clock.Now()
@@ -95,8 +92,6 @@ func (a *trunkActor) receive(ctx actor.Context) {
 	case *engine.TrunkSettings:
 		a.t.Configure(*m)
 		a.tell(ctx)
-	case others:
-		a.t.Overflow(bool(m))
 	case *expire:
 		if gone := a.t.Expire(a.now); len(gone) > 0 {
 			a.d.Stats.Leases.Add(-int64(len(gone)))

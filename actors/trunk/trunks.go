@@ -145,11 +145,7 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 	t.set = set
 	defer t.countDown()
 	gone := maps.Clone(t.byID)
-	active := 0
 	for _, s := range set {
-		if s.Active {
-			active++
-		}
 		delete(gone, s.ID)
 		if old := t.applied[s.ID]; t.byID[s.ID] != nil && reflect.DeepEqual(old, s) && !slices.Contains(put, s.ID) {
 			continue
@@ -173,9 +169,6 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 		delete(t.known, id)
 		delete(t.applied, id)
 		ctx.Send(pid, &engine.TrunkSettings{ID: id})
-	}
-	for _, pid := range t.byID {
-		ctx.Send(pid, others(active > 1))
 	}
 }
 

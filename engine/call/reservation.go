@@ -10,13 +10,12 @@ import (
 )
 
 // Reservation tries trunk after trunk for its legs until each has a channel and a token, or no
-// trunk is left. A trunk is chosen for each leg: a batch is shared as single calls are.
+// trunk is left.
 type Reservation struct {
 	Legs     []engine.LegID
 	Trunks   []engine.TrunkID       // of the legs, "" until granted
 	Media    []*engine.MediaProfile // of these
 	Validity []Validity
-	wants    []engine.TrunkID // whom each leg asks, or asked last
 	tried    []engine.TrunkID
 	refusal  trunk.Refusal
 }
@@ -25,7 +24,7 @@ type Reservation struct {
 func NewReservation(tried []engine.TrunkID, legs ...engine.LegID) *Reservation {
 	return &Reservation{Legs: legs, Trunks: make([]engine.TrunkID, len(legs)),
 		Media: make([]*engine.MediaProfile, len(legs)), Validity: make([]Validity, len(legs)),
-		wants: make([]engine.TrunkID, len(legs)), tried: slices.Clone(tried)}
+		tried: slices.Clone(tried)}
 }
 
 // Next chooses the trunk to ask next, by a random number; ok is false when every leg has a trunk,
@@ -37,32 +36,17 @@ func (r *Reservation) Next(of []trunk.Candidate, draw uint64) (id engine.TrunkID
 	for i := range of {
 		of[i].Available = true // the trunk itself decides; the copy only sets the order
 	}
-	for i := range r.Legs {
-		if r.Trunks[i] != "" {
-			continue
-		}
-		if r.wants[i] == "" || slices.Contains(r.tried, r.wants[i]) {
-			if r.wants[i], _, ok = trunk.Choose(of, r.tried, draw); !ok {
-				return "", false
-			}
-			draw += trunk.Spread
-		}
-		id = cmp.Or(id, r.wants[i])
+	if id, _, ok = trunk.Choose(of, r.tried, draw); ok {
+		r.tried = append(r.tried, id)
 	}
-	r.tried = append(r.tried, id)
-	return id, true
+	return id, ok
 }
 
-// Wants says whether a leg without a trunk asks this one.
-func (r *Reservation) Wants(i int, id engine.TrunkID) bool {
-	return r.Trunks[i] == "" && r.wants[i] == id
-}
-
-// Ask requests a channel from a trunk for each leg that wants it.
+// Ask requests a channel from a trunk for each leg without a trunk.
 func (r *Reservation) Ask(t *trunk.Trunk, now time.Time, boot engine.BootTime, ttl time.Duration) {
 	s := t.Settings()
 	for i, leg := range r.Legs {
-		if !r.Wants(i, s.ID) {
+		if r.Trunks[i] != "" {
 			continue
 		}
 		ok, c, at := t.Acquire(now, leg, ttl)

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -55,57 +54,4 @@ func TestLegsGoFromTrunkToTrunkUntilEachHasAChannel(t *testing.T) {
 	if why, at := none.Why(); why != engine.ConstraintTrunkHealth || !at.IsZero() {
 		t.Errorf("%s at %s", why, at)
 	}
-}
-
-// A batch is shared by weight as single calls are, and a burst far below the cap does not leave for
-// a trunk of lower priority.
-func TestABatchIsSharedByWeightAndStaysWithItsPriority(t *testing.T) {
-	f := func(want map[engine.TrunkID]int, batch int, settings ...engine.TrunkSettings) {
-		t.Helper()
-		now := time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
-		trunks, got := map[engine.TrunkID]*trunk.Trunk{}, map[engine.TrunkID]int{}
-		for _, s := range settings {
-			s.Active, s.ChannelCap = true, 1000
-			trunks[s.ID] = trunk.New(s)
-			trunks[s.ID].Heard(engine.TrunkAlive)
-			trunks[s.ID].Overflow(len(settings) > 1)
-		}
-		for k := range 200 / batch {
-			legs := make([]engine.LegID, batch)
-			for i := range legs {
-				legs[i] = engine.LegID(fmt.Sprintf("%d-%d.1", k, i))
-			}
-			for r := NewReservation(nil, legs...); ; {
-				var of []trunk.Candidate
-				for _, s := range settings {
-					of = append(of, trunks[s.ID].Candidate(now))
-				}
-				id, ok := r.Next(of, uint64(k)*0x6c62272e07bb0142)
-				if !ok {
-					for i, id := range r.Trunks {
-						if got[id]++; id != "" {
-							trunks[id].Sent(now, legs[i])
-						}
-					}
-					break
-				}
-				r.Ask(trunks[id], now, 0, time.Hour)
-			}
-			now = now.Add(time.Second)
-		}
-		for id, n := range want {
-			if d := got[id] - n; d < -8 || d > 8 {
-				t.Errorf("batches of %d: %v, want %v", batch, got, want)
-			}
-		}
-	}
-	first := engine.TrunkSettings{ID: "first", CPSCap: 50}
-	second := engine.TrunkSettings{ID: "second", CPSCap: 50, Priority: 1}
-	for _, batch := range []int{1, 5, 20} {
-		f(map[engine.TrunkID]int{"first": 200, "second": 0}, batch, first, second)
-		f(map[engine.TrunkID]int{"a": 150, "b": 50}, batch, engine.TrunkSettings{ID: "a", CPSCap: 50, Weight: 3},
-			engine.TrunkSettings{ID: "b", CPSCap: 50, Weight: 1})
-	}
-	// What is beyond half a second's calls goes to the next one.
-	f(map[engine.TrunkID]int{"first": 25 * 5, "second": 15 * 5}, 40, first, second)
 }

@@ -25,7 +25,6 @@ func (p *process) own() {
 	p.answered = make([]bool, len(w.in.Trunks))
 	for i := range w.in.Trunks {
 		p.trunks = append(p.trunks, trunk.Resumed(w.in.Trunks[i].Settings, w.mono()))
-		p.trunks[i].Overflow(len(w.in.Trunks) > 1)
 		p.asked(i)
 		p.options(i)
 	}

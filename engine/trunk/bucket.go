@@ -28,8 +28,6 @@ type bucket struct {
 	cap     int       // grants a second
 	dueAt   time.Time // of the next grant, if callers come steadily
 	blocked time.Time // no grant before then: the carrier's Retry-After
-	// ahead is how long before it is due a grant may be made; its INVITE waits.
-	ahead time.Duration
 
 	factor   int       // share of the rate, of whole, when it was last throttled; 0 = never
 	throttle time.Time // when that was
@@ -85,7 +83,7 @@ func (b *bucket) share(now time.Time) int {
 
 // next is when the next grant may be made, now or later.
 func (b *bucket) next(now time.Time) time.Time {
-	at := b.dueAt.Add(-catchUp - b.ahead)
+	at := b.dueAt.Add(-catchUp)
 	if b.blocked.After(at) {
 		at = b.blocked
 	}
@@ -95,14 +93,11 @@ func (b *bucket) next(now time.Time) time.Time {
 	return at
 }
 
-// take makes a grant; its INVITE leaves at due, or now if that is over.
-func (b *bucket) take(now time.Time) (due time.Time) {
-	due = b.dueAt.Add(-catchUp)
+func (b *bucket) take(now time.Time) {
 	if b.dueAt.Before(now) {
 		b.dueAt = now
 	}
 	b.dueAt = b.dueAt.Add(b.interval(now))
-	return due
 }
 
 // ready is how many grants could be made right now.
@@ -114,7 +109,7 @@ func (b *bucket) ready(now time.Time) int {
 	if due.Before(now) {
 		due = now
 	}
-	return int(now.Add(catchUp+b.ahead).Sub(due)/b.interval(now)) + 1
+	return int(now.Add(catchUp).Sub(due)/b.interval(now)) + 1
 }
 
 // shrink halves the rate after a refusal because of too many calls.

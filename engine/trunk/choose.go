@@ -1,7 +1,6 @@
 package trunk
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -31,10 +30,6 @@ type Refusal struct {
 	RetryAt    time.Time
 }
 
-// Spread is what to add to a choice's random number for the next one of a batch: each part of the
-// batch is then shared by weight (the golden ratio's additive sequence).
-const Spread uint64 = 0x9e3779b97f4a7c15
-
 // Choose picks, by weight, a trunk among those of the best priority that can take a call now;
 // random decides (any 64 bits). A trunk that is full, or at its CPS cap, is passed over for the
 // next priority. ok is false when none is left; the refusal is then the most hopeful one: CPS
@@ -61,7 +56,7 @@ func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id eng
 	if total == 0 {
 		return "", r, false
 	}
-	pick, _ := bits.Mul64(random, total)
+	pick := random % total
 	for i := range trunks {
 		c := &trunks[i]
 		if !c.Available || c.Priority != best || slices.Contains(exclude, c.ID) {

@@ -6,9 +6,7 @@
 //
 // Invariants:
 //
-//   - In no second (half-open, anywhere) are more legs granted than the CPS cap,
-//     each counted when it is due: where others would take a burst, half a second's
-//     worth of it is granted at once and leaves as it becomes due (Overflow).
+//   - In no second (half-open, anywhere) are more legs granted than the CPS cap.
 //     The bucket lets a late caller catch up by at most 20 ms and pays for that
 //     with a rate 2 % under the cap. A restart forgets the last grants, so a
 //     trunk begins as if one had been made at that moment.

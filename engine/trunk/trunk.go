@@ -61,17 +61,6 @@ func (t *Trunk) Configure(s engine.TrunkSettings) {
 	t.health.forgive()
 }
 
-// Overflow says whether there are other trunks, to which legs go that this one refuses. It then takes
-// half a second's worth of a burst at once and sends it at its rate: else a burst far below the cap
-// would leave for trunks of lower priority, or spread by who has a token at the moment and not by
-// weight.
-func (t *Trunk) Overflow(others bool) {
-	t.bucket.ahead = 0
-	if others {
-		t.bucket.ahead = burst
-	}
-}
-
 // Settings are the current settings, with defaults filled in.
 func (t *Trunk) Settings() engine.TrunkSettings { return t.settings }
 
@@ -105,8 +94,8 @@ func (t *Trunk) next(now time.Time) time.Time {
 // take takes a token for a leg whose INVITE leaves before until or never; zero means that Sent or
 // Release reports it.
 func (t *Trunk) take(now time.Time, leg engine.LegID, until time.Time) {
-	due := t.bucket.take(now)
-	t.wire.grant(leg, due, until, t.settings.CPSCap, t.bucket.gap())
+	t.bucket.take(now)
+	t.wire.grant(leg, until, t.settings.CPSCap, t.bucket.gap())
 }
 
 // Acquire takes one CPS token and leases one channel to a leg for ttl. A repeated request for the

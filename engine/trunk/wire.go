@@ -14,9 +14,6 @@ const (
 	// leave: what usually happens in between (a caller ID, the intent's commit) then costs no rate,
 	// and legs that were delayed together are spaced again a second later.
 	lead = 500 * time.Millisecond
-	// burst is how much a trunk takes of a burst that others would take otherwise: what it may send
-	// within that time.
-	burst = lead
 )
 
 // wire keeps the INVITEs within the cap. Legs that were granted at intervals may leave together,
@@ -101,14 +98,11 @@ func (w *wire) ready(now time.Time, limit int, gap time.Duration, most int) (n i
 	return n
 }
 
-// grant notes a leg that next allows; it leaves at due or later.
-func (w *wire) grant(leg engine.LegID, due, until time.Time, limit int, gap time.Duration) {
+// grant notes a leg that next allows.
+func (w *wire) grant(leg engine.LegID, until time.Time, limit int, gap time.Duration) {
 	k, ok := w.tokens().take(limit, gap)
 	if !ok {
 		return
-	}
-	if due.After(k.from) {
-		k.from = due
 	}
 	if w.unsent == nil {
 		w.unsent = map[engine.LegID]allowance{}

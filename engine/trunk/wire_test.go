@@ -101,7 +101,6 @@ func TestInNoSecondDoMoreInvitesLeaveThanTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cps := rapid.IntRange(1, 12).Draw(t, "cps")
 		l := newLine(cps)
-		l.tr.Overflow(rapid.Bool().Draw(t, "others"))
 		ms := func(most int) time.Duration {
 			return time.Duration(rapid.IntRange(0, most).Draw(t, "ms")) * time.Millisecond
 		}
@@ -241,52 +240,5 @@ func TestATokenOfAnotherNodeComesBackWithoutAWord(t *testing.T) {
 	id, ok, _ := l.ask(true)
 	if from := l.tr.From(id); !ok || from.Sub(start) != unused+time.Second {
 		t.Errorf("granted %v, from %v on", ok, from.Sub(start))
-	}
-}
-
-// A burst that other trunks could take stays, as far as half a second's calls go: each INVITE leaves
-// when it is due, and the rate is what it is without.
-func TestABurstStaysOnItsTrunkAndLeavesAtItsRate(t *testing.T) {
-	const cps = 50
-	burstOf := func(others bool) (granted int, last time.Duration) {
-		l := newLine(cps)
-		l.tr.Overflow(others)
-		for {
-			id, ok, _ := l.ask(granted%2 == 1)
-			if !ok {
-				return granted, last
-			}
-			from := max(0, l.granted[id].from.Sub(l.now))
-			if granted > 1 && from-last < time.Second/cps { // the first two share the catch-up
-				t.Errorf("leg %d leaves %v after the one before", granted, from-last)
-			}
-			last = from
-			granted++
-		}
-	}
-	if n, last := burstOf(true); n != cps/2+1 || last > burst {
-		t.Errorf("%d granted, the last leaves after %v", n, last)
-	}
-	if n, _ := burstOf(false); n > 1 {
-		t.Errorf("%d granted at once without another trunk", n)
-	}
-
-	l, granted := newLine(cps), 0
-	l.tr.Overflow(true)
-	for l.now.Before(start.Add(10 * time.Second)) {
-		id, ok, retry := l.ask(false)
-		if !ok {
-			l.advance(max(retry.Sub(l.now), time.Millisecond))
-			continue
-		}
-		granted++
-		l.told[id] = l.granted[id].from
-		if l.told[id].Before(l.now) {
-			l.told[id] = l.now
-		}
-		l.sent = append(l.sent, l.told[id])
-	}
-	if least := 10 * cps * 97 / 100; granted < least || l.most() > cps {
-		t.Errorf("%d in 10 s, at most %d in one", granted, l.most())
 	}
 }

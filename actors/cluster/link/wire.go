@@ -30,7 +30,9 @@ func Write(at Moment, say func(*Wire)) []byte {
 }
 
 // Reader decodes what Write encoded.
-func Reader(b []byte, at Moment) *Wire { return &Wire{b: b, reading: true, clock: at, version: Version} }
+func Reader(b []byte, at Moment) *Wire {
+	return &Wire{b: b, reading: true, clock: at, version: Version}
+}
 
 // Reading says whether fields are being read rather than written.
 func (w *Wire) Reading() bool { return w.reading }
