@@ -20,6 +20,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/webhook"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/storetest"
 )
 
@@ -81,6 +82,46 @@ func BenchmarkDigestsOfCalls(b *testing.B) {
 // eight digests in place of eleven. DIALLER_AUDIT_DATABASE names the database: what is there already is audited.
 func BenchmarkAudit(b *testing.B) {
 	store := storedCalls(b)
+	measureAudit(b, store, func(r *history.Records) history.Audit {
+		a, err := r.Audit(b.Context(), "cmp_bench")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return a
+	})
+}
+
+// BenchmarkAuditSince measures an audit since a seal, before which b.N calls were stored, and a tenth as
+// many after it.
+func BenchmarkAuditSince(b *testing.B) {
+	ctx, store := b.Context(), storedCalls(b)
+	if _, err := store.Spine.Open(ctx, keeper); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := store.Spine.NewSealer("one").Seal(ctx); err != nil {
+		b.Fatal(err)
+	}
+	var at time.Time
+	var there int
+	if err := store.QueryRow(ctx, "SELECT (SELECT max(at) FROM spine WHERE kind = 'seal'), (SELECT count(*) FROM attempts)",
+		&at, &there); err != nil {
+		b.Fatal(err)
+	}
+	storeCalls(b, store, there, there+b.N/10+1)
+	measureAudit(b, store, func(r *history.Records) (all history.Audit) {
+		_, err := r.AuditSince(ctx, at, func(a history.Audit) {
+			all.Events += a.Events
+			all.Findings = append(all.Findings, a.Findings...)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return all
+	})
+}
+
+func measureAudit(b *testing.B, store *persistence.Store, audit func(*history.Records) history.Audit) {
+	b.Helper()
 	var m runtime.MemStats
 	debug.FreeOSMemory()
 	runtime.ReadMemStats(&m)
@@ -101,14 +142,16 @@ func BenchmarkAudit(b *testing.B) {
 	}()
 	records := store.Records.Reporting(func(what string) { b.Log(time.Now().Format(time.TimeOnly), what) })
 	client, server, began := cpuSelf(), serverCPU(b, store), time.Now()
-	a, err := records.Audit(b.Context(), "cmp_bench")
+	a := audit(records)
 	took := time.Since(began)
 	close(done)
 	<-sampled
-	if err != nil || a.Wrong() > 0 {
-		b.Fatal(a, err)
+	if a.Wrong() > 0 || a.Events == 0 {
+		b.Fatal(a)
 	}
 	n := float64(a.Events)
+	b.ReportMetric(n, "events")
+	b.ReportMetric(took.Seconds(), "s")
 	b.ReportMetric(n/took.Seconds(), "events/s")
 	b.ReportMetric(float64((cpuSelf()-client).Microseconds())/n, "client-µs/event")
 	b.ReportMetric(float64((serverCPU(b, store)-server).Microseconds())/n, "server-µs/event")
@@ -137,15 +180,23 @@ func storedCalls(b *testing.B) *persistence.Store {
 	if err := store.QueryRow(ctx, "SELECT count(*) FROM attempts", &there); err != nil {
 		b.Fatal(err)
 	}
-	at := time.Now().Truncate(time.Microsecond)
-	c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: at,
-		Settings: campaign.Settings{Name: "bench", MaxAttempts: 3}}
 	if there == 0 {
+		c := campaign.Campaign{ID: "cmp_bench", State: campaign.Running, Run: 1, CreatedAt: time.Now(),
+			Settings: campaign.Settings{Name: "bench", MaxAttempts: 3}}
 		if err := store.InsertCampaign(ctx, c); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if c, err = store.AcquireCampaign(ctx, c.ID); err != nil {
+	storeCalls(b, store, there, b.N)
+	return store
+}
+
+// storeCalls stores calls of cmp_bench, some numbers of them.
+func storeCalls(b *testing.B, store *persistence.Store, from, to int) {
+	b.Helper()
+	ctx, at := b.Context(), time.Now().Truncate(time.Microsecond)
+	c, err := store.AcquireCampaign(ctx, "cmp_bench")
+	if err != nil {
 		b.Fatal(err)
 	}
 	const size = 100 // calls of a group
@@ -155,7 +206,7 @@ func storedCalls(b *testing.B) *persistence.Store {
 		writers.Go(func() {
 			for from := range parts {
 				var group []journal.Write
-				for i := from; i < min(b.N, from+size); i++ {
+				for i := from; i < min(to, from+size); i++ {
 					group = append(group, wholeCall(&c, i, at))
 				}
 				if _, err := store.Commit(ctx, group); err != nil {
@@ -164,12 +215,11 @@ func storedCalls(b *testing.B) *persistence.Store {
 			}
 		})
 	}
-	for from := there; from < b.N; from += size {
+	for ; from < to; from += size {
 		parts <- from
 	}
 	close(parts)
 	writers.Wait()
-	return store
 }
 
 // wholeCall is the i-th call of a campaign, from adding its contact to its result, in one write.

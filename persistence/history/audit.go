@@ -168,7 +168,8 @@ type auditor struct {
 	from    map[int]chain.Verifier // where an audit since a seal begins, nil for one of everything
 
 	progress func(string)
-	total    int // events that there are, about; 0 is not known
+	total    int  // events that there are, about; 0 is not known
+	apart    bool // it is large, and audited in two parts
 }
 
 // toldEvery is how many events an audit reads between two reports.
@@ -226,8 +227,8 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 	err = run(
 		func() error { return fromCheckpoints(ctx, tx, id, fold) },
 		func() error {
-			return a.beside(s.db, func() error { return run(func() error { return a.events(fold) }, a.rows) },
-				(*auditor).chainsAndRows)
+			return a.beside(s.db, func() error { return run(func() error { return a.events(fold) }, a.attempts) },
+				func(b *auditor) error { return run(b.chainsAndRows, b.contacts) })
 		},
 		func() error { return a.checkpoints(trusted) }, a.strays)
 	if err != nil {
@@ -292,6 +293,7 @@ func (a *auditor) beside(db *table.DB, first func() error, second func(*auditor)
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
+	a.apart = true
 	b := *a
 	b.Audit, b.ctx, b.tx, b.progress = &Audit{Campaign: a.id}, ctx, tx, nil
 	b.written.a = &b

@@ -116,7 +116,7 @@ func (w *written) compare() error {
 		return err
 	}
 	for i, p := range table.Parts {
-		if w.since && len(ids[p.Byte]) == 0 {
+		if w.since && len(ids[p.Byte]) == 0 || w.a.id != "" && p.Of == "" { // of the installation
 			continue
 		}
 		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), ids[p.Byte], false,
