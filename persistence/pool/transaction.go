@@ -55,7 +55,9 @@ func (p *Pool) Beside(ctx context.Context, tx pgx.Tx) (_ pgx.Tx, done func(), er
 	ScanUTC(conn)
 	other, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err == nil {
-		_, err = other.Exec(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'") // hex digits and dashes
+		// Hex digits and dashes. One part may wait for the other for minutes.
+		_, err = other.Exec(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'; "+
+			"SET LOCAL idle_in_transaction_session_timeout = 0")
 	}
 	if err != nil {
 		done()
