@@ -11,14 +11,19 @@ RACE := $(GO) $(TEST) -race
 PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
 # The detector sees what goroutines share: it runs where a package, or a test of it, has any of what they
 # share things by. The core has none (imports_test.go); the models of peers in bench are raced by the BUSY
-# tests.
+# tests, the ear of media/amd, which shares its weights alone, by those of media.
 SHARES := "sync(/atomic)?"|\bgo func|make\(chan
-NOT_RACED := ^dialler( |/(engine|bench|process |deploy |command |docs ))
+NOT_RACED := ^dialler( |/(engine|bench|process |deploy |command |docs |media/amd ))
 raced = { $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '$(NOT_RACED)' | while read -r p dir; do \
 	! grep -qE '$(SHARES)' $$dir/*.go || echo $$p; done; echo dialler/engine/memstore; }
-# So have they what the LONG tests run, hours of calls by a clock of their own, and the simulations that the
-# API is asked for; these run beside the core's.
-LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
+# So have they what the LONG tests run: hours of calls by a clock of their own, one scene at each of many
+# moments, megabytes of numbers to read, and the simulations that the API is asked for. These run beside the core's.
+LONG := ^Test(ARunThatCrashesWhileAFileIsActivated|ATriggerThatIsUnderWayIsStoredBeforeTheSwitch|$\
+	ADatabaseThatGoesAwayInTheMiddleOfAFile|ACampaignAtRestTellsOfAChangeWithinASecond|$\
+	ARowThatWasReadBeforeTheCallIsReadAgain|ATriggerOfANumberAtItsCapIsQueuedUntilItMayBeCalled|$\
+	TheDialsOfANumberCountAcrossARestart|AContactOfZonesThatShareNoHourDoesNotHoldTheCampaign|$\
+	ListsOfContactsMayHave20MiB|ABatchMayHaveTwentyMebibytes|$\
+	TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
 	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated|$\
 	ANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours|After72HoursAnAbandonedNumberIsLikeAnyOther|$\
 	ManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap|WhoWaitsForASeatStandsAside|NoINVITELeavesAfterTheWindowHasClosed|$\
