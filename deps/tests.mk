@@ -32,7 +32,7 @@ LONG := ^Test(ARunThatCrashesWhileAFileIsActivated|ATriggerThatIsUnderWayIsStore
 	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|$\
 	BackTestsAreShownAndTellHowFarToTrustAForecast|ACallAllocatesNoMoreThanItDid)$$
 # The tests of whole programs wait for browsers, time-outs, builds and other processes. Of process's, those
-# that have the most at once run under the detector as well: calls of every kind, nodes, faults, ends.
+# that have the most at once run under the detector instead: calls of every kind, nodes, faults, ends.
 BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\
 	FaultsOfTheDatabaseStopNewCallsAndNothingElse|ACampaignIsDialledThroughTwoNodes|SlowAndManyClientsHarmNobody|$\
 	NodesThatWereStoppedLeaveNoGoroutine|EveryFinalResponseComesToItsOutcome|AnAnsweredCallIsServedAndEndedByItsBot|$\
@@ -47,7 +47,7 @@ test: deps ## Run every test in random order, what goroutines share under the ra
 	@$(MAKE) -k -j2 test-process test-raced vet test-plain test-lab test-long test-busy
 
 test-process:
-	$(PLAIN) ./process
+	$(PLAIN) -skip '$(BUSY)' ./process
 test-raced:
 	$(RACE) -skip '$(LONG)' $$($(raced))
 test-plain:
