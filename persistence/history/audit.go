@@ -27,13 +27,21 @@ type Records struct {
 	db       *table.DB
 	spine    *stored.Spine
 	progress func(string) // of an audit
+	apart    int64
 }
 
 // Reporting returns Records whose audits say now and then how far they are.
-func (s *Records) Reporting(progress func(string)) *Records { return &Records{s.db, s.spine, progress} }
+func (s *Records) Reporting(progress func(string)) *Records {
+	return &Records{s.db, s.spine, progress, s.apart}
+}
+
+// Apart returns Records that audit a campaign of that many batches in two parts next to each other.
+func (s *Records) Apart(batches int64) *Records { return &Records{s.db, s.spine, s.progress, batches} }
 
 // NewRecords returns the Records stored in db; what is done to them is told to the spine.
-func NewRecords(db *table.DB, spine *stored.Spine) *Records { return &Records{db: db, spine: spine} }
+func NewRecords(db *table.DB, spine *stored.Spine) *Records {
+	return &Records{db: db, spine: spine, apart: apartFrom}
+}
 
 // Audit compares the history of a campaign with its tables.
 type Audit struct {
@@ -227,7 +235,7 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 	err = run(
 		func() error { return fromCheckpoints(ctx, tx, id, fold) },
 		func() error {
-			return a.beside(s.db, func() error { return run(func() error { return a.events(fold) }, a.attempts) },
+			return s.beside(a, func() error { return run(func() error { return a.events(fold) }, a.attempts) },
 				func(b *auditor) error { return run(b.chainsAndRows, b.contacts) })
 		},
 		func() error { return a.checkpoints(trusted) }, a.strays)
@@ -266,7 +274,7 @@ const apartFrom = 1000
 
 // beside audits one part next to another, which has a connection of its own to the same snapshot; one
 // after the other where there is little to audit, or no second connection available.
-func (a *auditor) beside(db *table.DB, first func() error, second func(*auditor) error) error {
+func (s *Records) beside(a *auditor, first func() error, second func(*auditor) error) error {
 	var batches int64
 	err := a.tx.QueryRow(a.ctx, "SELECT coalesce(sum(n), 0)::bigint FROM event_heads WHERE campaign_id = $1",
 		string(a.id)).Scan(&batches)
@@ -277,9 +285,9 @@ func (a *auditor) beside(db *table.DB, first func() error, second func(*auditor)
 		batches -= v.N
 	}
 	var tx pgx.Tx
-	if batches >= apartFrom {
+	if batches >= s.apart {
 		var done func()
-		if tx, done, err = db.Beside(a.ctx, a.tx); err == nil {
+		if tx, done, err = s.db.Beside(a.ctx, a.tx); err == nil {
 			defer done()
 		}
 	}

@@ -24,7 +24,7 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 				return err
 			}
 			kept := func() error { return a.checkpoints(trusted) }
-			if err := a.beside(s.db, a.looseEvents, (*auditor).chainsAndRows); err != nil {
+			if err := s.beside(a, a.looseEvents, (*auditor).chainsAndRows); err != nil {
 				return err
 			}
 			return run(kept, a.looseStrays, a.looseRemoved)

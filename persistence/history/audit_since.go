@@ -111,7 +111,7 @@ func (s *Records) auditSince(ctx context.Context, tx pgx.Tx, id engine.CampaignI
 	if id == "" {
 		events = func() error { return a.looseSince(sealed) }
 	}
-	return out, a.beside(s.db, events, (*auditor).chainsAndRows)
+	return out, s.beside(a, events, (*auditor).chainsAndRows)
 }
 
 // starts are the chains of an audit since a seal, as parameters.
