@@ -5,10 +5,12 @@
 TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 1
 # Vet runs once, for every package, and not again for what is compiled anew under the race detector.
-TEST := test -shuffle=on -vet=off -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
+TEST := test -shuffle=on -vet=off -ldflags=-s -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
 RACE := $(GO) $(TEST) -race
-# Built as the program is shipped, so that tests which build and start that compile nothing twice.
-PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
+# Built as the program is shipped, so that tests which build and start that compile nothing twice; what they
+# run go for is told by the environment.
+SHIPPED := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" $(GO)
+PLAIN := $(SHIPPED) $(TEST)
 # The detector sees what goroutines share: it runs where a package, or a test of it, has any of what they
 # share things by. The core has none (imports_test.go); the models of peers in bench are raced by the BUSY
 # tests, the ear of media/amd, which shares its weights alone, by those of media.
