@@ -20,7 +20,11 @@ const auditAttempts = `WITH dropped AS MATERIALIZED (
 		AND e.type IN ('attempt.reserved', 'attempt.ended', 'result.stored')
 			AND e.run NOT IN (SELECT run FROM dropped)
 		GROUP BY e.attempt_id
-	), kept AS (SELECT * FROM attempts WHERE campaign_id = $1 AND run NOT IN (SELECT run FROM dropped))
+	), kept AS ( -- both comparisons sort it: no column that they do not need
+		SELECT id, run, live, result IS NOT NULL AS result, outcome, cause, consumed, answered_at, served_at, pass, number,
+			trunk, sip_code, verdict, reserved_at, bot_connected_at, ended_at
+		FROM attempts WHERE campaign_id = $1 AND run NOT IN (SELECT run FROM dropped)
+	)
 	SELECT coalesce(a.run, t.run), coalesce(t.seq, 0), replace(coalesce(a.id, t.attempt_id)::text, '-', ''), f.figure,
 	coalesce(f.told, 'none'), coalesce(f.kept, 'none')
 	FROM told t FULL JOIN kept a ON a.id = t.attempt_id CROSS JOIN LATERAL (VALUES
@@ -28,13 +32,13 @@ const auditAttempts = `WITH dropped AS MATERIALIZED (
 			ELSE 'one' END),
 		('run', t.run::text, CASE WHEN t.attempt_id IS NULL OR a.id IS NULL THEN t.run ELSE a.run END::text),
 		('live', CASE WHEN t.attempt_id IS NULL OR a.id IS NULL THEN a.live ELSE t.d IS NULL END::text, a.live::text),
-		('result', CASE WHEN t.attempt_id IS NULL OR a.id IS NULL THEN a.result IS NOT NULL
-			ELSE t.result END::text, (a.result IS NOT NULL)::text)
+		('result', CASE WHEN t.attempt_id IS NULL OR a.id IS NULL THEN a.result
+			ELSE t.result END::text, a.result::text)
 	) f(figure, told, kept) WHERE f.told IS DISTINCT FROM f.kept
 	UNION ALL
 	SELECT a.run, t.seq, replace(a.id::text, '-', ''), f.figure, coalesce(f.told, 'none'), coalesce(f.kept, 'none')
 	FROM told t JOIN kept a ON a.id = t.attempt_id AND t.d IS NOT NULL CROSS JOIN LATERAL (VALUES
-		('outcome', CASE WHEN a.result IS NOT NULL AND a.outcome = 'completed' THEN a.outcome
+		('outcome', CASE WHEN a.result AND a.outcome = 'completed' THEN a.outcome
 			ELSE coalesce(t.d->>'outcome', '') END, a.outcome),
 		('cause', coalesce(t.d->>'cause', ''), a.cause),
 		('consumed', coalesce(t.d->>'consumed', 'false'), a.consumed::text),
