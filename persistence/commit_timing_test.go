@@ -103,9 +103,8 @@ func BenchmarkAuditSince(b *testing.B) {
 	}
 	var at time.Time
 	var there int
-	if err := store.QueryRow(ctx, "SELECT (SELECT max(at) FROM spine WHERE kind = 'seal'), "+
-		"(SELECT count(*) FROM attempts)",
-		&at, &there); err != nil {
+	if err := store.QueryRow(ctx, "SELECT (SELECT max(at) FROM spine WHERE kind = 'seal'), count(*) FROM attempts", &at,
+		&there); err != nil {
 		b.Fatal(err)
 	}
 	storeCalls(b, store, there, there+b.N/10+1)

@@ -493,12 +493,11 @@ func TestAResultLeavesNoDigestOfWhatTheEndSaid(t *testing.T) {
 		if _, err := s.Commit(t.Context(), []journal.Write{{Attempts: []attempt.Attempt{a}}}); err != nil {
 			t.Fatal(err)
 		}
-		var rows []byte
-		const last = "SELECT rows FROM event_batches ORDER BY ctid DESC LIMIT 1"
-		if err := conn.QueryRow(t.Context(), last).Scan(&rows); err != nil {
+		var rows, parts []byte
+		last := conn.QueryRow(t.Context(), "SELECT rows FROM event_batches ORDER BY ctid DESC LIMIT 1")
+		if err := last.Scan(&rows); err != nil {
 			t.Fatal(err)
 		}
-		var parts []byte
 		if err := chain.Entries(rows, func(e *chain.Entry) { parts = append(parts, e.Part) }); err != nil {
 			t.Fatal(err)
 		}

@@ -167,8 +167,7 @@ func (d *DB) loadParts(ctx context.Context, tx pgx.Tx) error {
 		}
 		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, clock)
 		q.Of, q.Label = cmp.Or(p.Of, "$1::text = ''"), cmp.Or(p.Label, "replace(("+id+")::text, '-', '')")
-		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") +
-			" FROM " + p.Table + " t "
+		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") + " FROM "
 	}
 	d.parts.Store(&parts)
 	return nil
@@ -353,13 +352,14 @@ func HeadName(o Owner) string { return "head " + o.Campaign + " " + strconv.Itoa
 func (d *DB) EachRow(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
 	f func(*chain.Entry) error, args ...any) error {
 	p = d.loaded(p)
-	return p.each(ctx, tx, dig, "''", where, func(e *chain.Entry, _ string, _ Standing) error { return f(e) }, args...)
+	return p.each(ctx, tx, dig, "''", p.Table+" t "+where,
+		func(e *chain.Entry, _ string, _ Standing) error { return f(e) }, args...)
 }
 
-func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label, where string,
+func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label, from string,
 	f func(e *chain.Entry, label string, s Standing) error, args ...any) error {
 	rows, err := tx.Query(ctx, "SELECT "+label+"::text, CASE WHEN "+cmp.Or(p.InCall, "false")+" THEN 2 WHEN "+
-		cmp.Or(p.Must, "true")+" THEN 1 ELSE 0 END, "+cmp.Or(p.ID, p.Text)+p.selects+where,
+		cmp.Or(p.Must, "true")+" THEN 1 ELSE 0 END, "+cmp.Or(p.ID, p.Text)+p.selects+from,
 		append([]any{pgx.QueryResultFormats{1}}, args...)...)
 	if err != nil {
 		return err
@@ -392,7 +392,7 @@ func (d *DB) Types(p *Part, to map[string]map[string]string) {
 func (d *DB) Values(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
 	f func(r chain.Row, columns map[string][]byte) error, args ...any) error {
 	p = d.loaded(p)
-	rows, err := tx.Query(ctx, "SELECT "+cmp.Or(p.ID, p.Text)+p.selects+"WHERE "+where,
+	rows, err := tx.Query(ctx, "SELECT "+cmp.Or(p.ID, p.Text)+p.selects+p.Table+" t WHERE "+where,
 		append([]any{pgx.QueryResultFormats{1}}, args...)...)
 	if err != nil {
 		return err
@@ -450,16 +450,16 @@ func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digeste
 	if labels {
 		label = "(" + p.Label + ")"
 	}
-	switch {
-	case ids == nil || p.ID == "":
-		return p.each(ctx, tx, dig, label, "WHERE "+p.Of, f, campaign)
-	case p.Key == "":
-		return p.each(ctx, tx, dig, label, "JOIN unnest($2::uuid[]) AS u(id) ON "+p.ID+" = u.id WHERE "+p.Of, f, campaign,
-			ids)
+	if ids == nil || p.ID == "" {
+		return p.each(ctx, tx, dig, label, p.Table+" t WHERE "+p.Of, f, campaign)
 	}
-	from, to := around(ids)
-	return p.each(ctx, tx, dig, label, "JOIN unnest($2::uuid[], $3::uuid[]) AS u(least, most) ON "+p.Key+
-		" BETWEEN u.least AND u.most WHERE "+p.Of, f, campaign, from, to)
+	from, to := ids, ids
+	if p.Key != "" {
+		from, to = around(ids)
+	}
+	// OFFSET keeps the planner from reading the table first, and the identifiers for each of its rows.
+	return p.each(ctx, tx, dig, label, "unnest($2::uuid[], $3::uuid[]) AS u(least, most) CROSS JOIN LATERAL "+
+		"(SELECT * FROM "+p.Table+" t WHERE "+cmp.Or(p.Key, p.ID)+" BETWEEN u.least AND u.most OFFSET 0) t WHERE "+p.Of, f, campaign, from, to)
 }
 
 // around are the bounds of what identifiers may have been made of (Plus).
