@@ -459,7 +459,8 @@ func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digeste
 	}
 	// OFFSET keeps the planner from reading the table first, and the identifiers for each of its rows.
 	return p.each(ctx, tx, dig, label, "unnest($2::uuid[], $3::uuid[]) AS u(least, most) CROSS JOIN LATERAL "+
-		"(SELECT * FROM "+p.Table+" t WHERE "+cmp.Or(p.Key, p.ID)+" BETWEEN u.least AND u.most OFFSET 0) t WHERE "+p.Of, f, campaign, from, to)
+		"(SELECT * FROM "+p.Table+" t WHERE "+cmp.Or(p.Key, p.ID)+" BETWEEN u.least AND u.most OFFSET 0) t WHERE "+p.Of,
+		f, campaign, from, to)
 }
 
 // around are the bounds of what identifiers may have been made of (Plus).
