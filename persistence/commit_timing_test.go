@@ -38,7 +38,7 @@ func BenchmarkCalls(b *testing.B) {
 // the turns, except for the server's processor time, which Linux counts in 1/100 s: it is the mean.
 func BenchmarkDigestsOfCalls(b *testing.B) {
 	const groups = 60 // in a turn
-	w := newCalls(b, false)
+	w := newCalls(b, b.N, preload, false)
 	other, err := persistence.Open(b.Context(), w.url, persistence.Config{Writers: 1, Readers: 1})
 	if err != nil {
 		b.Fatal(err)
@@ -289,21 +289,23 @@ func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, tr
 
 const preload = 20_000
 
-// calls are the writes of b.N answered calls.
+// calls are the writes of answered calls.
 type calls struct {
-	b     *testing.B
-	url   string
-	store *persistence.Store
-	list  []storetest.Call
-	seq   int64
-	at    time.Time
+	b          testing.TB
+	url        string
+	store      *persistence.Store
+	statements statementCount
+	list       []storetest.Call
+	seq        int64
+	at         time.Time
 }
 
-func newCalls(b *testing.B, digests bool) *calls {
+// newCalls makes n calls, to the first of so many contacts at least.
+func newCalls(b testing.TB, n, contacts int, digests bool) *calls {
 	b.Helper()
 	ctx := b.Context()
 	w := &calls{b: b, url: storetest.URL(b), at: time.Now().Truncate(time.Microsecond)}
-	store, err := persistence.Open(ctx, w.url, persistence.Config{Writers: 1, Readers: 1})
+	store, err := persistence.Open(ctx, w.url, persistence.Config{Writers: 1, Readers: 1, Dial: w.statements.dial})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -322,7 +324,7 @@ func newCalls(b *testing.B, digests bool) *calls {
 	}
 	add := journal.ContactInsert{Campaign: c.ID, Epoch: c.Epoch, Run: 1, Source: "csv", Max: 3, At: w.at,
 		DueClass: contact.DueFirst}
-	total := max(b.N, preload)
+	total := max(n, contacts)
 	for from := 0; from < total; from += 10_000 {
 		add.Contacts = add.Contacts[:0]
 		for i := from; i < min(total, from+10_000); i++ {
@@ -338,11 +340,11 @@ func newCalls(b *testing.B, digests bool) *calls {
 			b.Fatal(err)
 		}
 	}
-	rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: w.at.Add(time.Hour)}, b.N, nil)
+	rows, err := store.DueContacts(ctx, c.ID, 1, contact.Order{Now: w.at.Add(time.Hour)}, n, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	w.list = make([]storetest.Call, b.N)
+	w.list = make([]storetest.Call, n)
 	for i := range w.list {
 		w.list[i] = storetest.Call{Contact: rows[i], Epoch: c.Epoch}
 	}
@@ -392,7 +394,7 @@ func (w *calls) wal() (n int64) {
 func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Store {
 	b.Helper()
 	ctx := b.Context()
-	w := newCalls(b, digests)
+	w := newCalls(b, b.N, preload, digests)
 	store := w.store
 	if told {
 		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Active: true}
