@@ -12,8 +12,8 @@ import (
 // SocketState is what the run knows of sockets of its bot that are opened ahead of their
 // calls.
 type SocketState struct {
-	Sockets  []Socket // open ones in the order in which they opened
-	Standing int
+	Sockets  []Socket // the open ones in the order in which they opened, then those being opened
+	Standing int      // how many are open
 	Openings fleet.Openings
 	Surplus  engine.BootTime // since when there are more than are wanted; 0 means there are not
 	// Lost says that a socket was lost on which lines in flight may have relied.
@@ -27,18 +27,17 @@ type SocketState struct {
 
 // Socket is a socket that no call has taken.
 type Socket struct {
-	ID     engine.SocketID
-	Node   engine.Incarnation
-	Stands bool
-	Since  engine.BootTime // since when it is open, or being opened
-	Limit  engine.BootTime // until when at most
+	ID    engine.SocketID
+	Node  engine.Incarnation
+	Since engine.BootTime // since when it is open, or being opened
+	Limit engine.BootTime // until when at most: later for each that follows, of those that are open or are not
 }
 
 // hasSockets says whether the bot has sockets; a bot that is called by SIP has none.
 func (s *Record) hasSockets() bool { return len(s.Bot.Endpoints) > 0 && s.Bot.URIs() == nil }
 
 func (s *Floor) forgetSocket(i int) {
-	if s.Sockets[i].Stands {
+	if i < s.Standing {
 		s.Standing--
 	}
 	s.Sockets = slices.Delete(s.Sockets, i, i+1)
@@ -46,7 +45,7 @@ func (s *Floor) forgetSocket(i int) {
 
 // takeSocket gives an answered line the socket that has been open longest, on the line's node.
 func (s *Floor) takeSocket(l *Line) (id engine.SocketID) {
-	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands && x.Node == l.Node })
+	i := slices.IndexFunc(s.Sockets[:s.Standing], func(x Socket) bool { return x.Node == l.Node })
 	if i < 0 {
 		if s.hasSockets() && !l.Bare {
 			l.Bare = true

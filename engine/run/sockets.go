@@ -22,24 +22,22 @@ import (
 // before.
 const replacements = 4
 
-// opening counts the sockets that are being opened; fresh counts those begun a moment ago.
-func (s *Pacer) opening() (all, fresh int) {
-	for i := range s.Sockets {
-		if x := &s.Sockets[i]; !x.Stands {
-			all++
-			if time.Duration(s.boot-x.Since) < fleet.SocketPatience {
-				fresh++
-			}
+// opening is how many sockets are being opened.
+func (s *Pacer) opening() int { return len(s.Sockets) - s.Standing }
+
+// fresh counts the sockets whose opening was begun a moment ago.
+func (s *Pacer) fresh() (n int) {
+	for i := len(s.Sockets) - 1; i >= s.Standing; i-- {
+		if time.Duration(s.boot-s.Sockets[i].Since) >= fleet.SocketPatience {
+			break // those before it are older
 		}
+		n++
 	}
-	return all, fresh
+	return n
 }
 
 // socketsSoon says whether a socket is likely to open in a moment.
-func (s *Pacer) socketsSoon() bool {
-	_, fresh := s.opening()
-	return fresh > 0 && s.Openings.Failed == 0
-}
+func (s *Pacer) socketsSoon() bool { return s.Openings.Failed == 0 && s.fresh() > 0 }
 
 // tendSockets opens and closes sockets until there are as many as are wanted and have seats.
 func (s *Pacer) tendSockets(want int) {
@@ -53,7 +51,7 @@ func (s *Pacer) tendSockets(want int) {
 	}
 	s.giveUpSockets()
 	s.closeSockets(want)
-	opening, _ := s.opening()
+	opening := s.opening()
 	n := s.Openings.Room(s.boot, opening)
 	if s.Lost { // a callee may pick up at any moment
 		n = max(n, replacements-opening)
@@ -92,15 +90,13 @@ func (s *Pacer) openSocket() {
 
 // giveUpSockets forgets sockets that exceeded their time limit.
 func (s *Pacer) giveUpSockets() {
-	for i := 0; i < len(s.Sockets); i++ {
-		if x := s.Sockets[i]; s.boot >= x.Limit {
-			s.dropSocket(i)
-			if !x.Stands {
-				s.missedSocket()
-			}
-			s.Lost = s.Lost || x.Stands
-			i--
-		}
+	for s.Standing > 0 && s.boot >= s.Sockets[0].Limit {
+		s.dropSocket(0)
+		s.Lost = true
+	}
+	for s.opening() > 0 && s.boot >= s.Sockets[s.Standing].Limit {
+		s.dropSocket(s.Standing)
+		s.missedSocket()
 	}
 }
 
@@ -108,8 +104,8 @@ func (s *Pacer) giveUpSockets() {
 // while, and sockets whose seats are needed otherwise.
 func (s *Pacer) closeSockets(want int) {
 	needed := max(min(s.inFlight(), s.Standing), 0)
-	for s.Standing > needed && s.boot >= s.Sockets[s.oldest()].Since.Add(fleet.SocketAge) {
-		s.dropSocket(s.oldest())
+	for s.Standing > needed && s.boot >= s.Sockets[0].Since.Add(fleet.SocketAge) {
+		s.dropSocket(0)
 	}
 	if len(s.Sockets) <= want {
 		s.Surplus = 0
@@ -122,13 +118,11 @@ func (s *Pacer) closeSockets(want int) {
 	if s.M.C.State != campaign.Running || s.boot >= s.Surplus.Add(fleet.SocketIdle) {
 		keep = want
 	}
-	for i := len(s.Sockets) - 1; i >= 0 && len(s.Sockets) > keep; i-- {
-		if !s.Sockets[i].Stands {
-			s.dropSocket(i)
-		}
+	for s.opening() > 0 && len(s.Sockets) > keep {
+		s.dropSocket(len(s.Sockets) - 1)
 	}
 	for len(s.Sockets) > max(keep, min(needed, s.socketSeats())) {
-		s.dropSocket(s.oldest())
+		s.dropSocket(0)
 	}
 }
 
@@ -139,11 +133,6 @@ func (s *Pacer) closeAllSockets() {
 	}
 }
 
-// oldest is the index of the socket that has been open longest.
-func (s *Pacer) oldest() int {
-	return slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.Stands })
-}
-
 func (s *Pacer) dropSocket(i int) {
 	x := s.Sockets[i]
 	s.forgetSocket(i)
@@ -151,29 +140,31 @@ func (s *Pacer) dropSocket(i int) {
 }
 
 func (s *Pacer) missedSocket() {
-	opening, _ := s.opening()
-	s.Openings.Missed(s.boot, opening+1)
+	s.Openings.Missed(s.boot, s.opening()+1)
 	s.Pace.Proof.NotTaken()
 	s.Lost = true // it may have replaced a lost socket
 }
 
 // socketEvent handles an event of a socket.
 func (s *Pacer) socketEvent(e *engine.SocketEvent) {
-	i := slices.IndexFunc(s.Sockets, func(x Socket) bool { return x.ID == e.Socket })
+	i := len(s.Sockets) - 1 // most events are of those being opened
+	for i >= 0 && s.Sockets[i].ID != e.Socket {
+		i--
+	}
 	if i < 0 { // it has been closed or taken meanwhile
 		return
 	}
-	x := s.Sockets[i]
+	x, stood := s.Sockets[i], i < s.Standing
 	s.forgetSocket(i)
 	switch {
 	case e.Stands:
 		s.Took = time.Duration(s.boot - x.Since)
-		x.Stands, x.Since, x.Limit = true, s.boot, s.boot.Add(fleet.SocketLimit)
-		s.Sockets = append(s.Sockets, x)
+		x.Since, x.Limit = s.boot, s.boot.Add(fleet.SocketLimit)
+		s.Sockets = slices.Insert(s.Sockets, s.Standing, x)
 		s.Standing++
 		s.Openings.Stood()
 		s.Pace.Proof.Taken(s.concurrency())
-	case x.Stands:
+	case stood:
 		s.Lost, s.FellAt = true, s.boot
 	default:
 		s.missedSocket()
@@ -222,8 +213,8 @@ func (s *Pacer) byNode() map[engine.Incarnation]int {
 }
 
 func (s *Pacer) standingAt(node engine.Incarnation) (n int) {
-	for i := range s.Sockets {
-		if x := &s.Sockets[i]; x.Stands && x.Node == node {
+	for i := range s.Standing {
+		if s.Sockets[i].Node == node {
 			n++
 		}
 	}
@@ -237,9 +228,9 @@ func (s *Pacer) carrier() engine.Incarnation {
 		return 0
 	}
 	lines := s.byNode()
-	for i := range s.Sockets {
-		if x := &s.Sockets[i]; x.Stands && s.standingAt(x.Node) > lines[x.Node] {
-			return x.Node
+	for i := range s.Standing {
+		if node := s.Sockets[i].Node; s.standingAt(node) > lines[node] {
+			return node
 		}
 	}
 	return 0
@@ -251,7 +242,7 @@ func (s *Pacer) withdraw() {
 	over := s.uncovered()
 	fresh := 0
 	if s.Openings.Failed == 0 && s.Took < fleet.SocketPatience {
-		_, fresh = s.opening()
+		fresh = s.fresh()
 	}
 	if s.Lost = over > 0 && fresh > 0; s.Lost {
 		s.lookAtSockets(fleet.SocketPatience)
