@@ -244,10 +244,10 @@ func TestARefreshAnsweredWith481EndsTheCall(t *testing.T) {
 }
 
 func TestARefusedRefreshIsTriedAgain(t *testing.T) {
-	f := func(status, headers string, after string) {
-		t.Helper()
+	f := func(t *testing.T, status, headers string, after string) {
+		t.Parallel()
 		n := 0
-		u := sessionUAS(t, "2;refresher=uac", ", UPDATE", script{
+		u := sessionUAS(t, "3;refresher=uac", ", UPDATE", script{
 			sip.UPDATE: func(u *uas, r *sip.Request, from netip.AddrPort) {
 				if n++; n == 1 {
 					u.reply(r, from, status, "far", headers, "")
@@ -272,10 +272,14 @@ func TestARefusedRefreshIsTriedAgain(t *testing.T) {
 			t.Fatalf("%s: %s", status, again)
 		}
 	}
-	f("491 Request Pending", "", "2;refresher=uac")
-	f("500 Server Internal Error", "Retry-After: 0\r\n", "2;refresher=uac")
-	f("422 Session Interval Too Small", "Min-SE: 120\r\n", "120;refresher=uac")
-	f("405 Method Not Allowed", "", "INVITE")
+	for _, row := range [][3]string{
+		{"491 Request Pending", "", "3;refresher=uac"},
+		{"500 Server Internal Error", "Retry-After: 1\r\n", "3;refresher=uac"},
+		{"422 Session Interval Too Small", "Min-SE: 120\r\n", "120;refresher=uac"},
+		{"405 Method Not Allowed", "", "INVITE"},
+	} {
+		t.Run(row[0][:3], func(t *testing.T) { f(t, row[0], row[1], row[2]) })
+	}
 }
 
 func TestAnIntervalThatIsTooSmallIsLengthened(t *testing.T) {

@@ -32,6 +32,7 @@ type clientTx struct {
 	branch string
 	cseq   uint32
 	to     transport.Target
+	other  transport.Target // of a dialog with two ways: where the next repetition goes
 	data   []byte
 	// plain is the request for UDP, if its length led to TCP.
 	plain []byte
@@ -68,7 +69,10 @@ type clientTxs struct {
 func (t *clientTxs) send(tx *clientTx) {
 	d := tx.dlg
 	d.seq++
-	tx.cseq, tx.to, tx.plain = d.seq, d.hop, nil
+	tx.cseq, tx.to, tx.other, tx.plain = d.seq, d.hop, d.back, nil
+	if d.back.Addr.IsValid() && d.back.Reliable() { // nothing is repeated, and this connection stands
+		tx.to, tx.other = d.back, transport.Target{}
+	}
 	tx.branch = d.branch(string(t.from.id), d.seq, string(tx.method))
 	tx.data = t.encode(tx)
 	t.preferStream(tx)
@@ -204,6 +208,10 @@ func (t *clientTxs) tick(now time.Duration) (ended *clientTx) {
 			t.remove(i)
 			return tx
 		case tx.resendAt != 0 && now >= tx.resendAt:
+			if tx.other.Addr.IsValid() && tx.plain == nil {
+				tx.to, tx.other = tx.other, tx.to
+				tx.data = t.encode(tx)
+			}
 			if t.from.write(tx.to, tx.data) == nil {
 				s.Count.Retransmissions.Add(1)
 			}
@@ -260,6 +268,19 @@ func (t *clientTxs) remove(i int) {
 // dropCancels stops CANCEL transactions, whose outcome is known by other means.
 func (t *clientTxs) dropCancels() {
 	t.drop(func(tx *clientTx) bool { return tx.method == sip.CANCEL })
+}
+
+// dropForEnd stops what has no meaning once the call ends. A transfer may still be reported on, and a
+// re-INVITE gets a final response, which wants its ACK (RFC 3261 §17.1.1.3); it is not repeated any more.
+func (t *clientTxs) dropForEnd() {
+	t.drop(func(tx *clientTx) bool {
+		return tx.method != sip.BYE && tx.method != sip.NOTIFY && tx.method != sip.INVITE
+	})
+	for _, tx := range t.running {
+		if tx.method == sip.INVITE {
+			tx.resendAt = 0
+		}
+	}
 }
 
 // drop stops the transactions that f matches.

@@ -29,6 +29,9 @@ type dialog struct {
 	remoteSDP []byte
 	// updates says that the far side accepts UPDATE (RFC 3311 §4).
 	updates bool
+	// back is where the 2xx came from, once it was repeated after its ACK: what Contact or Record-Route
+	// name cannot be reached from here, or the ACK was lost. Both ways are taken from then on.
+	back transport.Target
 
 	// Derived by route: the contents and destination of a request.
 	requestURI string
@@ -62,6 +65,32 @@ func (ds earlyDialogs) find(toTag string) *dialog {
 	for _, d := range ds {
 		if d.toTag == toTag {
 			return d
+		}
+	}
+	return nil
+}
+
+// descriptions are the first session descriptions of each dialog that provisional responses
+// create: a far side that has sent one may leave it out of its 2xx (RFC 3261 §13.2.1).
+type descriptions []struct {
+	toTag string
+	sdp   []byte
+}
+
+func (ds *descriptions) add(toTag string, sdp []byte) {
+	if sdp == nil || toTag == "" || len(*ds) >= maxEarly || ds.of(toTag) != nil {
+		return
+	}
+	*ds = append(*ds, struct {
+		toTag string
+		sdp   []byte
+	}{strings.Clone(toTag), sdp})
+}
+
+func (ds descriptions) of(toTag string) []byte {
+	for _, d := range ds {
+		if d.toTag == toTag {
+			return d.sdp
 		}
 	}
 	return nil

@@ -44,13 +44,20 @@ func (p *endpoint) respond(
 // ack sends the ACK of a final response in a dialog; by is nil where the request had
 // no credentials.
 func (p *endpoint) ack(d *dialog, cseq uint32, branch string, by *auth.Credentials) {
+	p.ackTo(d.hop, d, cseq, branch, by)
+	if d.back.Addr.IsValid() {
+		p.ackTo(d.back, d, cseq, branch, by)
+	}
+}
+
+func (p *endpoint) ackTo(to transport.Target, d *dialog, cseq uint32, branch string, by *auth.Credentials) {
 	b := getBuffer()
-	*b = p.appendInDialog((*b)[:0], d.hop.Transport, d, "ACK", cseq, branch)
+	*b = p.appendInDialog((*b)[:0], to.Transport, d, "ACK", cseq, branch)
 	if by != nil {
 		*b = by.AppendTo(*b)
 	}
 	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
-	if p.write(d.hop, *b) == nil {
+	if p.write(to, *b) == nil {
 		p.s.Count.Acks.Add(1)
 	}
 	putBuffer(b)

@@ -37,6 +37,9 @@ func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog
 func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 	if l.dlg != nil && l.dlg.toTag == message.ToTag(r) {
 		if l.dlg.acked {
+			if l.dlg.hop.Addr != src {
+				l.dlg.back = l.inv.to.At(src)
+			}
 			l.acknowledge(l.dlg)
 		}
 		return
@@ -55,6 +58,9 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		l.session.remoteSDP = message.SDPOf(r)
 		if l.session.remoteSDP == nil {
 			l.session.remoteSDP = l.dlg.remoteSDP // the answer came in a reliable 1xx (RFC 3262 §5)
+		}
+		if l.session.remoteSDP == nil { // against RFC 6337 §3.1.1, as gateways do
+			l.session.remoteSDP = l.described.of(l.dlg.toTag)
 		}
 		if l.session.localSDP == nil { // otherwise changed by an UPDATE before the 2xx
 			l.session.localSDP = l.inv.offer
@@ -111,6 +117,7 @@ func (l *leg) confirm() {
 	l.acknowledge(l.dlg)
 	if l.phase == phaseAnswered {
 		l.enter(phaseConfirmed)
+		l.session.goOn()
 	}
 }
 
@@ -123,7 +130,7 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 	// repeating it.
 	l.confirm()
 	// The session ends: only the progress of a transfer still matters.
-	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.txs.dropForEnd()
 	l.txs.waiting = slices.DeleteFunc(l.txs.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
 	l.session.watch = nil
 	l.enter(phaseClosing)

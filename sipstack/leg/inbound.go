@@ -121,6 +121,10 @@ func (l *leg) onBye(r *sip.Request) {
 	if l.refer != nil && l.refer.request != nil {
 		l.refer.answer(false) // §15.1.2: pending requests are answered
 	}
+	if h := l.session.held; h != nil {
+		l.session.held = nil
+		l.answers.reply(h.request, h.src, 487, "Request Terminated", l.trunk.UserAgentLine, nil)
+	}
 	cause, text := message.Q850(message.MessageReasons(r))
 	l.finish(engine.LegEvent{Kind: engine.LegHungUp, Q850: cause, Reason: text})
 }

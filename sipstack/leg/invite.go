@@ -227,8 +227,10 @@ func (l *leg) onProvisional(r *sip.Response, seq uint32, src netip.AddrPort) {
 	}
 	rs := message.MessageReasons(r)
 	cause, _ := message.Q850(rs)
+	sdp := message.SDPOf(r)
+	l.described.add(message.ToTag(r), sdp)
 	l.emit(engine.LegEvent{Kind: engine.LegProvisional, Code: r.StatusCode, Reason: r.Reason, Q850: cause,
-		SDP: message.SDPOf(r), Attestation: message.Attestation(r)})
+		SDP: sdp, Attestation: message.Attestation(r)})
 	if l.cancelWanted || l.phase == phaseSilent {
 		// RFC 3261 §9.1: a CANCEL only after a provisional response.
 		l.cancelOnce(seq)
@@ -356,7 +358,7 @@ func (v *invitation) sendAgain(refused engine.LegEvent) bool {
 	l := v.leg
 	v.cseq++
 	v.branch = message.DeriveBranch(string(l.id), v.cseq, "INVITE")
-	l.early = nil
+	l.early, l.described = nil, nil
 	l.txs.drop(func(tx *clientTx) bool { return tx.method == sip.PRACK })
 	v.data = v.appendInvite(make([]byte, 0, 1280+len(v.offer)))
 	plain := v.preferStreamAgain()

@@ -6,8 +6,6 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/timing"
-
-	"github.com/emiago/sipgo/sip"
 )
 
 // phase is a leg's state on the wire.
@@ -53,6 +51,7 @@ type leg struct {
 	cancelsUnknown uint8 // … and answered with 481
 	dlg            *dialog
 	early          earlyDialogs // of the current INVITE, as far as we need them
+	described      descriptions // that its provisional responses had
 	session        session
 	refer          *referral // the last REFER of the far side
 	answers        answers   // to the far side's latest requests
@@ -109,7 +108,8 @@ func (l *leg) finish(e engine.LegEvent) {
 	l.overAt = l.s.clock.Now()
 	l.inv.resendAt, l.inv.data, l.inv.offer, l.session.localSDP, l.session.remoteSDP = 0, nil, nil, nil, nil
 	l.session.watch = nil
-	l.txs.drop(func(tx *clientTx) bool { return tx.method != sip.BYE && tx.method != sip.NOTIFY })
+	l.txs.dropForEnd()
+	l.described = nil
 	l.setPurge()
 	l.s.called.over(l.callee)
 	l.callee = ""

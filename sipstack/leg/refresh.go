@@ -111,15 +111,18 @@ func (n *session) refreshEnded(tx *clientTx, r *sip.Response) {
 		t.tries++
 		t.sec, l.inv.minSE = least, max(least, l.inv.minSE)
 		t.refreshAt = now
-	case tx.method == sip.UPDATE && (r.StatusCode == 405 || r.StatusCode == 501 || r.StatusCode == 420):
-		t.noUpdate = true
-		t.refreshAt = now
 	case r.StatusCode == 491:
 		t.refreshAt = now + l.s.conf.Timers.Glare()
-	case after > 0:
+	case after > 0 && now+after < t.endAt:
 		t.refreshAt = now + after
-	default: // the session is unchanged; try once more before it expires
-		t.refreshAt = now + max((t.endAt-now)/2, l.s.conf.Timers.T1)
+	case tx.method == sip.UPDATE: // a re-INVITE is understood by all (RFC 4028 §7.4)
+		t.noUpdate = true
+		t.refreshAt = now
+	default:
+		// The far side refuses, and so it is there: no reason to end a call that goes on (RFC 4028 §10
+		// names 408, 481 and silence). If it watches the session, it ends it itself.
+		n.lasts(0)
+		t.agreed(now, t.sec, true)
 	}
 }
 

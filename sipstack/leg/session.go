@@ -21,6 +21,22 @@ type session struct {
 	watch               *sessionTimer // nil: none agreed
 	// told is DialogState.SessionSec as last reported.
 	told uint32
+	// held is an UPDATE with an offer that came before our ACK of the 2xx. It may be answered
+	// (RFC 3311 §5.2), once the media has the answer that the 2xx held.
+	held *heldOffer
+}
+
+type heldOffer struct {
+	request *sip.Request
+	src     transport.Target
+}
+
+// goOn answers the UPDATE that was held until the ACK.
+func (n *session) goOn() {
+	if h := n.held; h != nil {
+		n.held = nil
+		n.onOffer(h.request, h.src, n.leg.dlg)
+	}
 }
 
 // onOffer handles a re-INVITE or an UPDATE (RFC 3261 §14.2, RFC 3311 §5.2).
@@ -30,6 +46,11 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	offer := message.SDPOf(r)
 	if len(r.Body()) > 0 && offer == nil {
 		l.answers.reply(r, src, 415, "Unsupported Media Type", "Accept: application/sdp\r\n"+l.trunk.UserAgentLine, nil)
+		return
+	}
+	if l.phase == phaseAnswered && d == l.dlg && !invite && offer != nil && n.held == nil {
+		l.answers.remember(r)
+		n.held = &heldOffer{request: r, src: src}
 		return
 	}
 	if code, phrase := n.pending(invite, offer != nil, d); code != 0 {
@@ -87,8 +108,11 @@ func (n *session) pending(invite, offer bool, d *dialog) (code int, phrase strin
 		}
 		return 0, ""
 	}
-	if l.phase == phaseAnswered && (invite || offer) {
+	if l.phase == phaseAnswered && invite {
 		return 491, glare // our INVITE has no ACK yet
+	}
+	if l.phase == phaseAnswered && offer {
+		return 500, "Server Internal Error" // RFC 3311 §5.2: another UPDATE is not answered yet
 	}
 	if (invite || offer) && l.txs.runs(sip.INVITE) {
 		return 491, glare
