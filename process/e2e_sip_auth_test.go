@@ -97,7 +97,8 @@ func TestAnAnswersSessionDescriptionIsRead(t *testing.T) {
 	broken := sipRow{outcome: engine.OutcomeMediaError, code: 200, by: engine.PartySystem, retry: retryNever}
 	var cases []sipCase
 	for _, file := range []string{"sdp-pcma", "sdp-static-types", "sdp-events-96", "sdp-connection-of-media",
-		"sdp-more-streams", "sdp-no-direction", "sdp-multipart", "sdp-of-183"} {
+		"sdp-more-streams", "sdp-no-direction", "sdp-multipart", "sdp-of-183",
+		"sdp-of-183-only"} {
 		cases = append(cases, sipCase{file: file, requests: whole, want: servedRow, then: audio})
 	}
 	codecs := func(list ...string) map[string]any { return map[string]any{"media": map[string]any{"codecs": list}} }

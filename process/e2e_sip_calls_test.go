@@ -26,6 +26,7 @@ func TestACallIsSetUpAndEndedOnTheWire(t *testing.T) {
 		{file: "invite-unanswered-twice", args: repeats, requests: whole, want: servedRow},
 		{file: "answer-repeated", args: repeats, requests: whole, want: servedRow},
 		{file: "answer-ack-lost", args: repeats, requests: whole, want: servedRow},
+		{file: "answer-contact-unreachable", requests: whole, want: servedRow},
 		{file: "refusal-repeated", args: repeats, requests: "INVITE ACK",
 			want: sipRow{outcome: engine.OutcomeBusy, code: 486, by: engine.PartyCallee}},
 		{file: "ring-early-media", requests: whole, want: servedRow, then: rangFor(250 * time.Millisecond)},

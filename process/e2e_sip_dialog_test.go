@@ -10,6 +10,7 @@ import (
 	"dialler/bench/draw"
 	"dialler/bench/ports"
 	"dialler/engine"
+	"dialler/persistence/storetest"
 )
 
 // leftRow is the row of a conversation that the callee ended.
@@ -34,6 +35,16 @@ func TestACalleeMayChangeTheCall(t *testing.T) {
 		}
 	}
 	w.run(cases)
+}
+
+// The ACK waits for the commit of the answer: UPDATEs come before it.
+func TestAnUpdateBeforeOurAckIsAnswered(t *testing.T) {
+	t.Parallel()
+	var slow storetest.Faults
+	w := newWorld(t, tuning{toDatabase: slow.Dial}, 0)
+	slow.Slow("commit", func() { time.Sleep(100 * time.Millisecond) })
+	w.run([]sipCase{{file: "update-before-ack", dialout: true, requests: "INVITE ACK", want: leftRow, then: audio}})
+	slow.Slow("commit", nil)
 }
 
 // heard checks which digits the bot received.

@@ -32,7 +32,6 @@ type clientTx struct {
 	branch string
 	cseq   uint32
 	to     transport.Target
-	other  transport.Target // of a dialog with two ways: where the next repetition goes
 	data   []byte
 	// plain is the request for UDP, if its length led to TCP.
 	plain []byte
@@ -69,9 +68,9 @@ type clientTxs struct {
 func (t *clientTxs) send(tx *clientTx) {
 	d := tx.dlg
 	d.seq++
-	tx.cseq, tx.to, tx.other, tx.plain = d.seq, d.hop, d.back, nil
+	tx.cseq, tx.to, tx.plain = d.seq, d.hop, nil
 	if d.back.Addr.IsValid() && d.back.Reliable() { // nothing is repeated, and this connection stands
-		tx.to, tx.other = d.back, transport.Target{}
+		tx.to = d.back
 	}
 	tx.branch = d.branch(string(t.from.id), d.seq, string(tx.method))
 	tx.data = t.encode(tx)
@@ -208,8 +207,8 @@ func (t *clientTxs) tick(now time.Duration) (ended *clientTx) {
 			t.remove(i)
 			return tx
 		case tx.resendAt != 0 && now >= tx.resendAt:
-			if tx.other.Addr.IsValid() && tx.plain == nil {
-				tx.to, tx.other = tx.other, tx.to
+			if tx.dlg != nil && tx.dlg.back.Addr.IsValid() && tx.plain == nil {
+				tx.to = tx.dlg.otherWay(tx.to)
 				tx.data = t.encode(tx)
 			}
 			if t.from.write(tx.to, tx.data) == nil {

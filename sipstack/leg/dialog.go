@@ -58,6 +58,14 @@ func (d *dialog) route(t *trunk.Trunk, toURI string, to transport.Target) {
 	d.hop = t.NextHop(next, to.At(d.source))
 }
 
+// otherWay is where a request that went to one of two ways goes next.
+func (d *dialog) otherWay(to transport.Target) transport.Target {
+	if to.Addr == d.back.Addr {
+		return d.hop
+	}
+	return d.back
+}
+
 // earlyDialogs are the early dialogs of the current INVITE.
 type earlyDialogs []*dialog
 
