@@ -2,6 +2,7 @@ package media
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"sync"
 	"time"
@@ -250,6 +251,17 @@ func (c *call) move(a *sdp.Answer) {
 	}
 	c.ans = *a
 	c.lastSign = c.e.now()
+}
+
+// patience is how long nothing may come from the far side, in nanoseconds; mu is held.
+func (c *call) patience() int64 {
+	switch {
+	case !c.ans.HeListens:
+		return int64(c.e.cfg.HoldTimeout)
+	case !c.ans.HeSends: // it only listens
+		return math.MaxInt64
+	}
+	return int64(c.e.cfg.RTPTimeout)
 }
 
 // hold stops both sides from sending until the next description; mu is held.

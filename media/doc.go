@@ -84,5 +84,6 @@
 // SDP says rtcp-mux, with the RTP. Audio ends, and BYE is sent, when SIP's BYE leaves (HungUp), however
 // long its answer takes. The counts of both sides make the quality of the attempt
 // (mos.go). MediaSilent is emitted once when neither RTP nor RTCP came for Config.RTPTimeout,
-// unless the far side said that it sends nothing (recvonly, inactive).
+// for
+// Config.HoldTimeout while the call is on hold, and never while the far side only listens (recvonly).
 package media

@@ -38,6 +38,9 @@ type Config struct {
 	Pacers int
 	// RTPTimeout is how long neither RTP nor RTCP may arrive before MediaSilent; default 30 s.
 	RTPTimeout time.Duration
+	// HoldTimeout is the same while the far side does not want to hear us (a=sendonly, a=inactive, port 0, or
+	// the old c=0.0.0.0): whoever puts a call on hold may send nothing. Default 10 min, longer than people wait.
+	HoldTimeout time.Duration
 	// Message is the WAV file (8 kHz mono) that PlayMessage plays; if empty, a built-in tone of 1.2
 	// s.
 	Message string
@@ -104,6 +107,9 @@ func New(cfg Config) (*Engine, error) {
 	cfg.Pacers = min(cfg.Pacers, cfg.Sockets)
 	if cfg.RTPTimeout <= 0 {
 		cfg.RTPTimeout = 30 * time.Second
+	}
+	if cfg.HoldTimeout <= 0 {
+		cfg.HoldTimeout = 10 * time.Minute
 	}
 	if cfg.ReadPause == 0 {
 		cfg.ReadPause = 3 * time.Millisecond

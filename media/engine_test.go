@@ -302,7 +302,7 @@ func quietFor(c *call, d time.Duration) {
 	c.lastSign -= int64(d)
 }
 
-func TestHoldIsNotSilent(t *testing.T) {
+func TestWhoOnlyListensMayBeSilent(t *testing.T) {
 	e := start(t, func(c *Config) { c.RTPTimeout = 100 * time.Millisecond })
 	ev, p := record(t), newPhone(t, 1)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)
@@ -312,6 +312,42 @@ func TestHoldIsNotSilent(t *testing.T) {
 		p.hear()
 	}
 	ev.none()
+}
+
+func TestAHoldMayBeSilentForItsOwnTimeout(t *testing.T) {
+	e := start(t, func(c *Config) { c.RTPTimeout, c.HoldTimeout = patience, 10*patience })
+	for i, hold := range []string{"a=sendonly", "a=inactive"} {
+		ev, p, a := record(t), newPhone(t, uint32(i+1)), attempt(i+1)
+		offer, _ := e.Open(engine.OpenMedia{Attempt: a}, ev.sink)
+		e.Answer(a, p.called(offer, "0"), time.Now())
+		resumed := p.called(offer, "0")
+		for range 2 {
+			if _, err := e.Reoffer(a, "", p.called(offer, "0", hold)); err != nil {
+				t.Fatal(err)
+			}
+			c := e.call(a)
+			ticks := func() int {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return c.ticks
+			}
+			quietFor(c, 9*patience)
+			from := ticks()
+			wait(t, func() bool { return ticks() > from+3 }, nil)
+			ev.none()
+			if _, err := e.Reoffer(a, "", resumed); err != nil { // its time-out begins anew
+				t.Fatal(err)
+			}
+			from = ticks()
+			wait(t, func() bool { return ticks() > from+3 }, nil)
+			ev.none()
+		}
+		if _, err := e.Reoffer(a, "", p.called(offer, "0", hold)); err != nil {
+			t.Fatal(err)
+		}
+		quietFor(e.call(a), 10*patience)
+		ev.next(engine.MediaSilent)
+	}
 }
 
 func TestEventsAreReplayedToANewOwner(t *testing.T) {

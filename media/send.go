@@ -35,7 +35,7 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 	}
 	c.fill(now)
 	c.wait(now)
-	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.HeSends && now-c.lastSign > timeout {
+	if !c.silent && !c.dtx && now-c.lastSign > c.patience() {
 		c.silent = true
 		if c.callee != nil {
 			go c.callee.peerSilent(c.leg) // outside this lock
