@@ -45,6 +45,29 @@ func TestTheExamplesOfTheDocumentationAreTrunks(t *testing.T) {
 	}
 }
 
+func TestThePageOfEachCarrierHasATrunkASourceAndATrial(t *testing.T) {
+	page, err := os.ReadFile("../../docs/carriers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(page), "\n## ")[1:]
+	if len(parts) != 10 {
+		t.Errorf("%d carriers and PBXs", len(parts))
+	}
+	for _, part := range parts {
+		name, rest, _ := strings.Cut(part, "\n")
+		_, block, _ := strings.Cut(rest, "```yaml\n")
+		block, _, _ = strings.Cut(block, "```")
+		list, err := Trunks(settingsFile(t, block), func(string) (string, bool) { return "from-the-environment", true })
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: %d trunks: %v", name, len(list), err)
+		}
+		if !strings.Contains(rest, "Read: ") || !strings.Contains(rest, "Tried: ") {
+			t.Errorf("%s: no word on what was read and tried", name)
+		}
+	}
+}
+
 func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T) {
 	f := func(text string, want ...string) {
 		t.Helper()
