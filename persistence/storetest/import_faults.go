@@ -143,7 +143,7 @@ func importUnnoticed(t *testing.T, w *world) {
 		want[rows[i].ID] = true
 	}
 	commits := 0
-	out, err := w.store.ActivateImport(t.Context(), w.activation(imp, 50), func(ctx context.Context) (journal.Gate, error) {
+	gate := func(ctx context.Context) (journal.Gate, error) {
 		if len(w.contacts()) != 1 {
 			t.Error("rows are visible before the switch")
 		}
@@ -165,7 +165,8 @@ func importUnnoticed(t *testing.T, w *world) {
 		}
 		commits++
 		return w.open(ctx)
-	})
+	}
+	out, err := w.store.ActivateImport(t.Context(), w.activation(imp, 50), gate)
 	must(t, err)
 	for _, c := range w.contacts() {
 		delete(want, c.ID)
