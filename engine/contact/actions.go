@@ -385,7 +385,7 @@ func Merged(old, newer map[string]string) map[string]string {
 func (m *Machine) reopen(ev Event) {
 	m.mergeVariables(ev)
 	m.fresh(ev)
-	m.anew(ev)
+	m.C.TakeAnew(ev.At, ev.Times)
 	class := DueTrigger
 	if ev.Kind == Readmitted {
 		class = DueFirst

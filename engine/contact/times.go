@@ -102,7 +102,7 @@ func example(after time.Time, given *time.Time) string {
 // Priority is the contact's priority.
 func (c *Contact) Priority() int { return DefaultPriority - c.Precedence }
 
-// Take gives the contact what a newer request says. A time of before that contradicts it gives way.
+// Take gives the contact what a newer request says. An earlier time that contradicts it gives way.
 func (c *Contact) Take(t Times) {
 	if t.Priority != nil {
 		c.Precedence = DefaultPriority - *t.Priority
@@ -120,6 +120,15 @@ func (c *Contact) Take(t Times) {
 	case t.NotBefore == nil:
 		c.NotBefore = nil
 	}
+}
+
+// TakeAnew is Take for a contact that is reopened. What has expired says nothing about fresh attempts
+// that somebody asked for since.
+func (c *Contact) TakeAnew(now time.Time, t Times) {
+	if c.Expired(now) {
+		c.NotBefore, c.ExpiresAt = nil, nil
+	}
+	c.Take(t)
 }
 
 // Expired says whether the contact may no longer be dialled.
@@ -193,13 +202,4 @@ func (m *Machine) retime(ev Event) {
 		at := *c.DueAt
 		c.CallbackAt = &at
 	}
-}
-
-// anew gives a contact that is reopened the newest times. What has expired says nothing about fresh
-// attempts that somebody asked for since.
-func (m *Machine) anew(ev Event) {
-	if m.C.Expired(ev.At) {
-		m.C.NotBefore, m.C.ExpiresAt = nil, nil
-	}
-	m.C.Take(ev.Times)
 }

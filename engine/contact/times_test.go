@@ -35,7 +35,7 @@ func TestTheNewestTimesStand(t *testing.T) {
 	if c := &w.m.C; !c.ExpiresAt.Equal(t0.Add(5*time.Hour)) || c.Priority() != 8 {
 		t.Error(c.ExpiresAt, c.Priority())
 	}
-	// A time of before that contradicts the newest gives way.
+	// An earlier one that contradicts the newest gives way.
 	w.must(Event{Kind: Triggered, Times: Times{NotBefore: t0p(6 * time.Hour)}})
 	if w.m.C.ExpiresAt != nil {
 		t.Error("it may be called from 6 h on and until 5 h")
@@ -48,12 +48,13 @@ func TestTheNewestTimesStand(t *testing.T) {
 	w = newWorld(t).must(Event{Kind: Triggered, Times: Times{NotBefore: t0p(3 * time.Hour)}})
 	w.wait(3 * time.Hour).dial(noAnswer).must(Event{Kind: Triggered, Times: Times{NotBefore: w.after(24 * time.Hour)}})
 	w.dueAt(w.now.Add(24*time.Hour), DueRetry)
-	w.must(Event{Kind: Triggered, Times: Times{NotBefore: w.after(time.Minute)}}).dueAt(w.now.Add(10*time.Minute), DueRetry)
+	w.must(Event{Kind: Triggered, Times: Times{NotBefore: w.after(time.Minute)}})
+	w.dueAt(w.now.Add(10*time.Minute), DueRetry)
 }
 
 func TestWhoIsNotReachedInTimeIsExpiredAndFinal(t *testing.T) {
 	soon := Event{Kind: Triggered, Times: Times{ExpiresAt: t0p(time.Hour)}}
-	w := newWorld(t).must(soon).wait(time.Hour - 1).must(Event{Kind: Lapsed}).is(Pending, "")
+	w := newWorld(t).must(soon).wait(time.Hour-1).must(Event{Kind: Lapsed}).is(Pending, "")
 	w.wait(1).must(Event{Kind: Lapsed}).is(Expired, "")
 	if w.m.C.Facts().Open || EndOf(w.m.C.State) != EndExpired {
 		t.Error("not final")

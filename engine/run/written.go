@@ -68,6 +68,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&Keys{},
 		&Transfer{},
 		&OverdueRead{},
+		&ExpiredRead{},
 		&BulkRead{},
 		&Prepared{},
 		&BotsChanged{},
