@@ -107,8 +107,12 @@ var importRules = []importRule{
 		remedy: "only tests import it: it keeps the inputs of a run and replays them"},
 	{dir: "engine/flight", core: true,
 		ours:   []string{"engine/..."},
-		third:  []string{"github.com/klauspost/compress/zstd"},
+		third:  []string{"github.com/klauspost/compress/s2"},
 		remedy: "recordings know runs and how they are packed: where they are stored, process says"},
+	{dir: "engine/anchor", core: true,
+		ours:   []string{"engine"},
+		third:  []string{"github.com/smallstep/pkcs7"},
+		remedy: "receipts know how time stamps are signed: where witnesses and seals are, process says"},
 	{dir: "engine/snapshot", // not core: it writes values by their layout, with unsafe
 		ours:   []string{"engine"},
 		remedy: "the codec knows no value: the caller lists the types"},

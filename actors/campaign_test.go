@@ -165,7 +165,17 @@ func (r *rig) start() {
 		r.t.Fatal(err)
 	}
 	r.tree, l.tree = tree, tree
+	r.heard()
 	close(l.up)
+}
+
+// heard says that every trunk answers OPTIONS.
+func (r *rig) heard() {
+	r.store.View(func() {
+		for _, s := range r.store.TrunkList {
+			r.tree.TrunkHealth(engine.TrunkHealth{Trunk: s.ID, Life: engine.TrunkAlive})
+		}
+	})
 }
 
 // replayed replays the beginning of every activation of the run at the end of the test and checks

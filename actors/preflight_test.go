@@ -79,7 +79,7 @@ func TestPreflightKnowsDownTrunksTakenSeatsAndBarredNumbers(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
 		defer r.tree.Close()
 		r.add(5)
-		r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Up: false})
+		r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Life: engine.TrunkLost})
 		r.tree.NumberChanged(engine.NumberSettings{Number: "+4930111111", State: "quarantined"})
 		r.store.View(func() { r.store.BotList[0].Active = false })
 		if err := r.tree.BotsChanged(context.Background()); err != nil {

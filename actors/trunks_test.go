@@ -29,6 +29,7 @@ func (r *rig) trunks(list []engine.TrunkSettings, put ...engine.TrunkID) {
 	if err := r.tree.TrunksChanged(context.Background(), put...); err != nil {
 		r.t.Fatal(err)
 	}
+	r.heard()
 	synctest.Wait()
 }
 
@@ -147,7 +148,8 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 		r.add(60)
 		r.act(campaign.ActionStart)
 		for up := false; r.world.Invited() < 60 && !r.completed(); up = !up {
-			r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Up: up})
+			life := map[bool]engine.TrunkLife{true: engine.TrunkAlive, false: engine.TrunkLost}[up]
+			r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Life: life})
 			synctest.Wait()
 			before := r.world.Invited()
 			time.Sleep(time.Second) // virtual
@@ -160,7 +162,7 @@ func TestATrunkThatFlapsLosesNothing(t *testing.T) {
 				t.Errorf("the campaign says %s", l.Constraint)
 			}
 		}
-		r.tree.TrunkHealth(engine.TrunkHealth{Trunk: "trunk", Up: true})
+		r.heard()
 		r.until(time.Hour, "campaign completed", r.completed)
 		r.check()
 		if n := r.detail().Counters; n.Completed != 60 || n.Attempts != 60 {

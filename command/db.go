@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 type dbCmd struct {
 	Migrate       dbMigrateCmd       `cmd:"" help:"${help_db_migrate}"`
 	Audit         dbAuditCmd         `cmd:"" help:"${help_db_audit}"`
+	Anchors       dbAnchorsCmd       `cmd:"" help:"${help_db_anchors}"`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
 	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"${help_db_encrypt_secrets}"`
@@ -79,14 +81,15 @@ func (d *dbURLCmd) Run(log zerolog.Logger) error {
 }
 
 type dbAuditCmd struct {
-	storeFlags `embed:""`
-	Campaign   string        `help:"Only this campaign; all, and what belongs to none, when empty."`
-	JSON       bool          `name:"json" help:"Print one JSON object per campaign, one per line."`
-	Seals      []string      `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
-	Since      time.Duration `help:"${help_db_audit_since}" placeholder:"24h"`
-	Key        []string      `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
-	filesFlags `embed:""`
-	Anchors    string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
+	storeFlags  `embed:""`
+	Campaign    string        `help:"Only this campaign; all, and what belongs to none, when empty."`
+	JSON        bool          `name:"json" help:"Print one JSON object per campaign, one per line."`
+	Seals       []string      `help:"${help_db_audit_seals}" type:"existingfile" placeholder:"FILE"`
+	Since       time.Duration `help:"${help_db_audit_since}" placeholder:"24h"`
+	Key         []string      `help:"${help_db_audit_key}" type:"existingfile" placeholder:"PUBLIC"`
+	filesFlags  `embed:""`
+	Anchors     string `help:"${help_db_audit_anchors}" type:"existingfile" placeholder:"FILE"`
+	AnchorRoots string `name:"anchor-roots" help:"${help_anchor_roots}" type:"existingfile" placeholder:"FILE"`
 }
 
 // Run folds the events of campaigns, compares them with the tables, and verifies the chains of
@@ -100,11 +103,10 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	if d.Since < 0 || d.Since > 0 && d.Campaign != "" {
 		return errors.New("--since is a time such as 24h, and audits all campaigns: leave --campaign out")
 	}
-	dir, err := process.DataDir(d.DataDir, d.Instance)
-	if err != nil {
-		return err
+	if d.Anchors != "" && d.Campaign != "" {
+		return errors.New("--anchors is about the history as a whole: leave --campaign out")
 	}
-	trusted, err := keys.Trusted(d.SigningKey, dir, d.Key)
+	dir, err := process.DataDir(d.DataDir, d.Instance)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,11 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	if err := d.readRowKey(ctx, s); err != nil {
+	if err := d.readRowKey(ctx, s, log); err != nil {
+		return err
+	}
+	trusted, err := keys.Trusted(d.SigningKey, dir, d.Key)
+	if err != nil {
 		return err
 	}
 	id := engine.CampaignID(d.Campaign)
@@ -146,7 +152,33 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 		return errors.Join(err, err2)
 	}
 	defer func() { _ = receipts.Close() }()
-	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, os.Stdout, d.JSON))
+	roots, err2 := process.AnchorRoots(d.AnchorRoots)
+	if err2 != nil {
+		return errors.Join(err, err2)
+	}
+	return errors.Join(err, process.AuditAnchors(ctx, s, receipts, roots, os.Stdout, d.JSON))
+}
+
+type dbAnchorsCmd struct {
+	storeFlags `embed:""`
+}
+
+// Run prints the receipts.
+func (d *dbAnchorsCmd) Run(log zerolog.Logger) error {
+	ctx, cancel := signals()
+	defer cancel()
+	if err := d.there(); err != nil {
+		return err
+	}
+	s, done, err := d.openToRead(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.Spine.Receipts(ctx, func(r json.RawMessage) error {
+		_, err := fmt.Printf("%s\n", r)
+		return err
+	})
 }
 
 type dbAcceptRestoreCmd struct {

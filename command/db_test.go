@@ -34,7 +34,8 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "evidence")
 	commands := map[string][]string{
-		"db audit": {"db", "audit"}, "db accept-restore": {"db", "accept-restore"}, "db erase": {"db", "erase",
+		"db audit": {"db", "audit"}, "db anchors": {"db", "anchors"}, "db accept-restore": {"db", "accept-restore"},
+		"db erase": {"db", "erase",
 			"--number=+4915112345678"},
 		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"},
 		"user reset": {"user", "reset", "ada@example.org"},

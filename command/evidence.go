@@ -35,8 +35,7 @@ func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
-	key, err := keys.Signing(x.SigningKey, dir)
-	if err != nil {
+	if _, err := keys.Signing(x.SigningKey, dir); err != nil { // makes it if there is none
 		return err
 	}
 	s, done, err := x.open(ctx, log)
@@ -44,6 +43,10 @@ func (x *exportEvidenceCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
+	key, err := keys.Signing(x.SigningKey, dir) // opening may have completed a rotation
+	if err != nil {
+		return err
+	}
 	files, err := x.chosen(&x.storeFlags, log)
 	if err != nil {
 		return err

@@ -73,6 +73,8 @@ var help = kong.Vars{
 
 	"help_db_audit_anchors": "Also compare receipts of witnesses, one JSON object a line, with the seals: the file of " +
 		"a file:// witness, or receipts that were kept elsewhere.",
+	"help_db_anchors": "Print the receipts of witnesses that the database has, one JSON object a line, for db audit " +
+		"--anchors. Whoever has the database can change them: keep copies elsewhere.",
 	"help_files_recordings": "Also read the files of recordings, gigabytes perhaps, and compare them with " +
 		"the hashes that they had at their end.",
 	"help_files_node": "This node's name, in a cluster without a common folder: recordings of calls that other " +

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/rs/zerolog"
 
@@ -22,6 +23,12 @@ func (k *keyShowCmd) Run() error {
 	key, err := keys.Signing(k.SigningKey, dir)
 	if err != nil {
 		return err
+	}
+	if file, err := k.keyFile(); err == nil {
+		if r, ok, err := keys.Interrupted(file); ok && err == nil {
+			fmt.Fprintf(os.Stderr, "a change to the key %s is under way, or was interrupted: dialler key rotate completes it\n",
+				r.Next.Public().Fingerprint())
+		}
 	}
 	fmt.Printf("%s\n%s", key.Public().Fingerprint(), key.Public().PEM())
 	return nil

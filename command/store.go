@@ -45,6 +45,9 @@ func (f *storeFlags) sign(ctx context.Context, s *persistence.Store, log zerolog
 	if _, err := os.Stat(file); f.SigningKey == "" && errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}
+	if err := process.CompleteRotation(ctx, s, file, log); err != nil {
+		return none, err
+	}
 	key, err := keys.Signing(file, "")
 	if err != nil {
 		return none, err
@@ -66,13 +69,16 @@ func (f *storeFlags) sign(ctx context.Context, s *persistence.Store, log zerolog
 
 // readRowKey lets an audit compare rows with their digests, if the signing key is there. A spine that
 // cannot be read is what the audit tells of.
-func (f *storeFlags) readRowKey(ctx context.Context, s *persistence.Store) error {
+func (f *storeFlags) readRowKey(ctx context.Context, s *persistence.Store, log zerolog.Logger) error {
 	file, err := f.keyFile()
 	if err != nil {
 		return err
 	}
 	if _, err := os.Stat(file); f.SigningKey == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err := process.CompleteRotation(ctx, s, file, log); err != nil {
+		return err
 	}
 	key, err := keys.Signing(file, "")
 	if err != nil {

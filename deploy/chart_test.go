@@ -20,10 +20,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Helm runs at this version through go run, so that its own dependencies stay out of go.mod. The
-// first run builds it, with the flags of the tests that are not raced, so that what both need is
-// compiled once; that takes some minutes on one core.
-const helm = "helm.sh/helm/v3/cmd/helm@v3.21.4"
+// Helm is the one that make deps fetched. Where it fetched none, Helm runs at this version through go
+// run, so that its own dependencies stay out of go.mod. The first run builds it, with the flags of the
+// tests that are not raced, so that what both need is compiled once; that takes some minutes on one core.
+const (
+	fetched = "../bin/helm"
+	helm    = "helm.sh/helm/v3/cmd/helm@v3.21.4"
+)
 
 // The schemas of Kubernetes are files of this module; none of its code is built.
 const (
@@ -40,7 +43,12 @@ func runHelm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), helmPatience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append([]string{"run", helm}, args...)...)
+	command := []string{"go", "run", helm}
+	if _, err := os.Stat(fetched); err == nil {
+		command = []string{fetched}
+	}
+	command = append(command, args...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	home := t.TempDir()

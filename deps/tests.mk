@@ -1,33 +1,40 @@
 # The tests: which run under the race detector, and which beside each other.
 
-# The tests of one package may take this long. Two packages at a time, one under the race detector and one
-# without, leave a machine of two cores able to keep the time that the SIP and RTP tests need.
+# The tests of one package may take this long. The jobs of `make test` take one package at a time, so that a
+# machine of two cores is able to keep the time that the SIP and RTP tests need.
 TEST_TIMEOUT  ?= 28m
 TEST_PARALLEL ?= 1
 # Vet runs once, for every package, and not again for what is compiled anew under the race detector.
-TEST := test -shuffle=on -vet=off -ldflags=-w -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
+TEST := test -shuffle=on -vet=off -ldflags=-s -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
 RACE := $(GO) $(TEST) -race
-# Built as the program is shipped, so that tests which build and start that compile nothing twice.
-PLAIN := CGO_ENABLED=0 $(GO) $(TEST) -trimpath
+# Built as the program is shipped, so that tests which build and start that compile nothing twice; what they
+# run go for is told by the environment.
+SHIPPED := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" $(GO)
+PLAIN := $(SHIPPED) $(TEST)
 # The detector sees what goroutines share: it runs where a package, or a test of it, has any of what they
 # share things by. The core has none (imports_test.go); the models of peers in bench are raced by the BUSY
-# tests.
+# tests, the ear of media/amd, which shares its weights alone, by those of media.
 SHARES := "sync(/atomic)?"|\bgo func|make\(chan
-NOT_RACED := ^dialler( |/(engine|bench|process |deploy |command |docs ))
+NOT_RACED := ^dialler( |/(engine|bench|process |deploy |command |docs |media/amd ))
 raced = { $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '$(NOT_RACED)' | while read -r p dir; do \
 	! grep -qE '$(SHARES)' $$dir/*.go || echo $$p; done; echo dialler/engine/memstore; }
-# So have they what the LONG tests run, hours of calls by a clock of their own, and the simulations that the
-# API is asked for; these run beside the core's.
-LONG := ^Test(TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
+# So have they what the LONG tests run: hours of calls by a clock of their own, one scene at each of many
+# moments, megabytes of numbers to read, and the simulations that the API is asked for. These run beside the core's.
+LONG := ^Test(ARunThatCrashesWhileAFileIsActivated|ATriggerThatIsUnderWayIsStoredBeforeTheSwitch|$\
+	ADatabaseThatGoesAwayInTheMiddleOfAFile|ACampaignAtRestTellsOfAChangeWithinASecond|$\
+	ARowThatWasReadBeforeTheCallIsReadAgain|ATriggerOfANumberAtItsCapIsQueuedUntilItMayBeCalled|$\
+	TheDialsOfANumberCountAcrossARestart|AContactOfZonesThatShareNoHourDoesNotHoldTheCampaign|$\
+	ListsOfContactsMayHave20MiB|ABatchMayHaveTwentyMebibytes|$\
+	TheAbandonCapIsKeptAnewInEveryRun|TheForecastKeepsSeatsBusierThanOneLineASeat|AFileMeetsTheEndOfTheRun|$\
 	TheFiguresAreTheSameThreeWaysWhateverHappens|AnExclusionHoldsForTheRowsOfAFileThatIsBeingActivated|$\
 	ANumberThatWasAbandonedAnywhereIsNotAbandonedAgainWithin72Hours|After72HoursAnAbandonedNumberIsLikeAnyOther|$\
 	ManySeedsEndWithEqualLedgersAndAbandonsUnderTheCap|WhoWaitsForASeatStandsAside|NoINVITELeavesAfterTheWindowHasClosed|$\
 	ACallbackIsClippedIntoTheContactsWindow|EveryContactIsCalledByItsOwnClock|AStepOfTheWallClockChangesWhoIsDue|$\
 	ANumberIsCalledAtMostAsOftenAsTheCapAllowsWithinItsPeriod|ASimulationShowsACampaignAsItIsAndByOtherSettings|$\
 	ASimulationBeginsWhenTheWindowOpensAndWithoutABody|WhatCannotBeSimulatedIsNamed|$\
-	BackTestsAreShownAndTellHowFarToTrustAForecast)$$
+	BackTestsAreShownAndTellHowFarToTrustAForecast|ACallAllocatesNoMoreThanItDid)$$
 # The tests of whole programs wait for browsers, time-outs, builds and other processes. Of process's, those
-# that have the most at once run under the detector as well: calls of every kind, nodes, faults, ends.
+# that have the most at once run under the detector instead: calls of every kind, nodes, faults, ends.
 BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAnyNode|NothingIsLeftOfCallsOfEveryKind|$\
 	FaultsOfTheDatabaseStopNewCallsAndNothingElse|ACampaignIsDialledThroughTwoNodes|SlowAndManyClientsHarmNobody|$\
 	NodesThatWereStoppedLeaveNoGoroutine|EveryFinalResponseComesToItsOutcome|AnAnsweredCallIsServedAndEndedByItsBot|$\
@@ -37,14 +44,19 @@ BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAn
 # What is compiled while npm fetches the console's libraries: it does not embed the console.
 WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 
+# Three jobs at a time, because tests of whole programs leave a processor idle for half of theirs. The longest
+# begin first; those that follow find compiled what they share with them.
 test: deps ## Run every test in random order, what goroutines share under the race detector; the console's in a browser.
-	@$(GO) build -race $(WITHOUT_CONSOLE) & $(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@$(MAKE) -k -j2 test-process test-raced vet test-plain test-lab test-long test-busy
+	@{ $(GO) build -race $(WITHOUT_CONSOLE) && $(SHIPPED) build $(WITHOUT_CONSOLE); } & \
+		$(MAKE) -s console console-schema; status=$$?; wait; exit $$status
+	@$(MAKE) -k -j3 test-process test-actors test-raced test-lab test-busy test-plain vet test-long
 
 test-process:
-	$(PLAIN) ./process
+	$(PLAIN) -skip '$(BUSY)' ./process
+test-actors:
+	$(RACE) -skip '$(LONG)' ./actors
 test-raced:
-	$(RACE) -skip '$(LONG)' $$($(raced))
+	$(RACE) -skip '$(LONG)' $$($(raced) | grep -vx dialler/actors)
 test-plain:
 	$(PLAIN) $$($(GO) list ./... | grep -vxF "$$($(raced))" | grep -vx dialler/process)
 test-lab:

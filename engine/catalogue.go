@@ -139,6 +139,10 @@ var Catalogue = []CodeText{
 	{"database_not_started", "PostgreSQL could not be started", "See its postgres.log."},
 	{"database_not_stopped", "The private database does not stop", "See its postgres.log."},
 	{
+		"database_pooled", "A pooler before the database does not keep sessions",
+		"Set its pool_mode=session, or name the database itself in DATABASE_URL.",
+	},
+	{
 		"database_restored", "The database was restored from a backup, or moved",
 		"Bring back what was lost since, then run dialler db accept-restore.",
 	},

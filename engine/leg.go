@@ -201,11 +201,3 @@ type HangUpCause struct {
 	Q850 int // 16 normal clearing unless there is a better one
 	Text string
 }
-
-// TrunkHealth is the result of a trunk's OPTIONS keepalive.
-type TrunkHealth struct {
-	Trunk  TrunkID
-	Up     bool
-	At     time.Time
-	Reason string // status line of the reply, or why there was none
-}

@@ -164,6 +164,18 @@ type MediaQuality struct {
 	FarJitter  time.Duration `json:"far_jitter_ns,omitempty"`
 	FarMOS     float64       `json:"far_mos,omitempty"`
 	RoundTrip  time.Duration `json:"round_trip_ns,omitempty"`
+	// HeardFrom is where the callee's audio came from when that is not the address of its SDP.
+	HeardFrom string `json:"heard_from,omitempty"`
+	// What was not heard although it may have been the callee's: packets of its side's hosts from an
+	// address that the trunk's media.symmetric does not allow, and packets that may have been
+	// another call's.
+	DroppedElsewhere uint64 `json:"dropped_elsewhere,omitempty"`
+	DroppedAmbiguous uint64 `json:"dropped_ambiguous,omitempty"`
 	// Recording is set when the call was recorded.
 	Recording *Recording `json:"recording,omitempty"`
+}
+
+// FromElsewhere says whether RTP came from another address than that of the SDP, heard or not.
+func (q *MediaQuality) FromElsewhere() bool {
+	return q.HeardFrom != "" || q.PacketsReceived == 0 && q.DroppedElsewhere > 0
 }

@@ -167,13 +167,14 @@ const (
 	ConstraintNodeFenced    Constraint = "node_fenced"
 	ConstraintKeeperAway    Constraint = "keeper_away" // the node that counts seats, channels or calls does not answer
 	ConstraintOverload      Constraint = "overload"    // the dialler is late with the work of the current calls
+	ConstraintMaxLines      Constraint = "max_lines"   // as many lines ring as the campaign allows
 )
 
 // constraints lists the constraints by index.
 var constraints = [...]Constraint{ConstraintNone, ConstraintWindow, ConstraintPaused, ConstraintConcurrency,
 	ConstraintSeats, ConstraintAbandonCredit, ConstraintTrunkCPS, ConstraintTrunkChannels, ConstraintTrunkHealth,
 	ConstraintNumberPool, ConstraintNoDueContacts, ConstraintRetryDelay, ConstraintDatabase, ConstraintNodeDraining,
-	ConstraintNodeFenced, ConstraintKeeperAway, ConstraintOverload}
+	ConstraintNodeFenced, ConstraintKeeperAway, ConstraintOverload, ConstraintMaxLines}
 
 // ConstraintCount is how many constraints there are.
 const ConstraintCount = len(constraints)

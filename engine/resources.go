@@ -86,7 +86,7 @@ type TrunkSettings struct {
 	ChannelCap int          `json:"channel_cap"` // simultaneous legs, 0 = 100
 	Priority   int          `json:"priority"`    // lower is tried first
 	Weight     int          `json:"weight"`      // share among equal priority, 0 = 1
-	OptionsSec int          `json:"options_s"`   // OPTIONS interval, 0 = 30
+	OptionsSec int          `json:"options_s"`   // OPTIONS interval, 0 = none are sent
 	Active     bool         `json:"active"`
 	// Origin is api (also when empty), or file for a trunk that the configuration file defines anew
 	// at every start.

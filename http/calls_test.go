@@ -46,6 +46,8 @@ func TestStateAndOutcomeOfACall(t *testing.T) {
 			FarReports:      1,
 			FarMOS:          3.9,
 			RoundTrip:       80 * time.Millisecond,
+
+			HeardFrom: "203.0.113.1:4000", DroppedElsewhere: 7,
 		},
 		Result: &attempt.Result{Disposition: "sold", ReceivedAt: end},
 	}
@@ -57,7 +59,8 @@ func TestStateAndOutcomeOfACall(t *testing.T) {
 		q["jitter_ms"] != 1.3 || q["mos"] != 4.1 ||
 		q["far_mos"] != 3.9 ||
 		q["far_packets_lost"] != 0.0 ||
-		q["round_trip_ms"] != 80.0 {
+		q["round_trip_ms"] != 80.0 || q["heard_from"] != "203.0.113.1:4000" ||
+		q["packets_dropped"].(map[string]any)["elsewhere"] != 7.0 {
 		t.Errorf("%v", q)
 	}
 	for _, id := range []string{"CA" + strings.Repeat("cd", 16), "CAx", "x", "%00"} {

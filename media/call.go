@@ -19,16 +19,22 @@ import (
 )
 
 const (
-	// fillAfter is how long audio may be missing before silence replaces it, so that the bot and
-	// the classifier hear time pass (a far side with DTX, an event in place of audio, a loss
-	// without end).
+	// fillAfter is how long audio may be missing in a pause of the callee before silence replaces
+	// it, so that the bot hears time pass (a far side with DTX, an event in place of audio).
 	fillAfter = 60 * ms
-	// lateAfter is how much longer audio may be late before the classifier hears silence in its
-	// place, all of it at once: no decision for a person is made earlier. Late audio is heard as it
-	// was sent, without a hole. lateTicks of the pacer must have passed too: after a stall of the
-	// whole process there are packets to read first.
+	// lateAfter is how late audio may be while the callee speaks, and always for the classifier,
+	// before silence replaces it, all of it at once: no decision for a person is made earlier. Late
+	// audio is heard as it was sent, without a hole. lateTicks of the pacer must have passed too:
+	// after a stall of the whole process there are packets to read first.
 	lateAfter = 400 * ms
 	lateTicks = 15
+	// pauseAfter is how many quiet frames make a pause: no word has as many.
+	pauseAfter = 10
+	// aheadCap is how far the bot's time may be ahead of the clock, because silence was put in the
+	// place of audio that came after all. Beyond that, quiet frames after spareAfter others are left
+	// out.
+	aheadCap   = int64(frameTime)
+	spareAfter = 5
 	// concealCap is the longest gap that is filled when audio resumes: 500 ms.
 	concealCap = 25
 	// clockRate of G.711.
@@ -69,24 +75,33 @@ type call struct {
 	symmetric string
 	networks  []netip.Prefix
 	signalled netip.Addr
-	record    bool
-	tape      *recording.Recording // nil: not recorded; a far leg uses its call's
-	openedAt  time.Time
+	// answers is the callee's leg that answered; hungUp says that its BYE has left (or the far
+	// leg's), and bade that RTCP has said so.
+	answers      engine.LegID
+	hungUp, bade bool
+	record       bool
+	tape         *recording.Recording // nil: not recorded; a far leg uses its call's
+	recorded     *engine.Recording    // what it has become
+	openedAt     time.Time
 
 	clock int64 // of the current packet or tick
 
 	// Receiving.
-	in          jitter.Buffer
-	events      dtmf
-	lastSign    int64 // of RTP or RTCP received
-	silent      bool  // MediaSilent was told
-	lastAudio   int64 // when audio was last delivered or filled in
-	tsKnown     bool
-	nextTS      uint32
-	lostBefore  uint64
-	audioTick   int // ticks at lastAudio
-	filled      int // frames filled in since the last audio, for bot and recording
-	waited      int // the same for the classifier
+	in         jitter.Buffer
+	events     dtmf
+	lastSign   int64 // of RTP or RTCP received
+	silent     bool  // MediaSilent was told
+	lastAudio  int64 // when audio was last delivered or filled in
+	tsKnown    bool
+	nextTS     uint32
+	lostBefore uint64
+	audioTick  int // ticks at lastAudio
+	filled     int // frames filled in since the last audio, for bot and recording
+	waited     int // the same for the classifier
+	hush       int // quiet frames in a row, for bot and recording
+	// absent says that the last packet was something other than audio.
+	absent      bool
+	botTime     int64 // the time up to which the bot has heard, on the engine's clock
 	past        conceal.Past
 	resync      bool                   // a new source: its timestamps say nothing about a gap
 	part        [codec.FrameBytes]byte // of a packet that is not a multiple of 20 ms
@@ -102,8 +117,12 @@ type call struct {
 	ssrc    uint32
 	seq     uint16
 	ts      uint32
-	talking bool // the last tick had a packet
-	ticks   int  // since the answer
+	talking bool // the last tick had a packet, or its audio is late
+	// holding means that this tick waits for the bot's audio; behind is how far the timestamps are
+	// behind the clock for that.
+	holding bool
+	behind  uint32
+	ticks   int // since the answer
 	sent    uint64
 	octets  uint64 // of payloads
 	// reported is how many packets were sent before the last report; nextReport is when the next
@@ -302,7 +321,7 @@ func (c *call) attachBot(cmd engine.AttachBot) {
 		c.emit(engine.MediaEvent{Kind: engine.MediaBotFailed, At: time.Now(), Session: cmd.Session, Error: "lease lost"})
 		return
 	}
-	c.firstAudio = false
+	c.firstAudio, c.botTime = false, 0
 	c.link = c.e.bots.Connect(botlink.Request{
 		Endpoints: cmd.Endpoints, AuthToken: cmd.AuthToken, Account: cmd.Account, Session: cmd.Session,
 		Call: cmd.Call, Parameters: cmd.Parameters, Deadline: cmd.Deadline,
@@ -408,22 +427,32 @@ func (c *call) close(now int64) engine.MediaQuality {
 	c.in.Reset()
 	peers := c.takePeers()
 	q := c.quality()
-	bye, to := c.reporting(now, true)
-	mux := c.ans.Mux
-	if c.tape != nil && c.callee == nil {
-		q.Recording = c.tape.End()
+	var bye []byte
+	var to netip.AddrPort
+	if !c.bade {
+		bye, to = c.reporting(now, true)
 	}
-	c.tape = nil
+	mux := c.ans.Mux
+	c.endTape()
+	q.Recording = c.recorded
 	c.mu.Unlock()
 	c.e.counters.received.Add(q.PacketsReceived)
 	c.e.counters.lost.Add(q.PacketsLost)
 	c.e.counters.late.Add(q.PacketsLate)
 	c.sock.report(bye, to, mux)
-	c.sock.remove(c, now)
+	c.sock.remove(c, now, &q)
 	for _, p := range peers {
 		p.close(now)
 	}
 	return q
+}
+
+// endTape ends the recording; mu is held.
+func (c *call) endTape() {
+	if c.tape != nil && c.callee == nil {
+		c.recorded = c.tape.End()
+	}
+	c.tape = nil
 }
 
 // quality sums a call up; mu is held.

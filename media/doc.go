@@ -31,12 +31,16 @@
 //   - Audio of one call never reaches another one; see package demux.
 //   - μ-law reaches the bot unchanged, except for 4 ms after a loss; A-law goes
 //     through one table, G.722 through the lower band of its codec.
-//   - The audio for the bot and the classifier has no holes: after 60 ms without
-//     audio the bot hears silence, 20 ms at a time. After a loss up to 60 ms
-//     are made of the last pitch period, fading; the rest is silence.
+//   - The audio for the bot and the classifier has no holes: in a pause, after
+//     60 ms without audio, the bot hears silence, 20 ms at a time. After a loss
+//     up to 60 ms are made of the last pitch period, fading; the rest is silence.
 //   - The classifier hears the audio as its timestamps say, not as it arrives:
 //     audio that is up to 400 ms late changes no verdict. After that it hears
-//     silence, up to the present.
+//     silence, up to the present. So do the bot and the recording in the middle
+//     of a word; silence in the place of audio that came after all is left out
+//     of the next pause, so that the bot's time keeps to the clock.
+//   - Audio of the bot that runs out within an utterance is waited for, 80 ms at
+//     most: no packet leaves, and the timestamps go on where they were.
 //
 // # Decision: shared sockets
 //
@@ -77,7 +81,8 @@
 //
 // Reports are received on the odd port and, by RFC 5761, on the RTP port; they count as signs of
 // life. They are sent about every 5 s, with BYE at the end, to the far side's odd port or, when its
-// SDP says rtcp-mux, with the RTP. The counts of both sides make the quality of the attempt
+// SDP says rtcp-mux, with the RTP. Audio ends, and BYE is sent, when SIP's BYE leaves (HungUp), however
+// long its answer takes. The counts of both sides make the quality of the attempt
 // (mos.go). MediaSilent is emitted once when neither RTP nor RTCP came for Config.RTPTimeout,
 // unless the far side said that it sends nothing (recvonly, inactive).
 package media

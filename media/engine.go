@@ -268,8 +268,26 @@ func (e *Engine) AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.A
 	if c := e.path(a, leg); c != nil {
 		c.mu.Lock()
 		c.signalled = host.Unmap()
+		if c.callee == nil && !c.answered {
+			c.answers = leg
+		}
 		c.mu.Unlock()
 	}
+}
+
+// HungUp ends what a leg is sent: its BYE is leaving (RFC 3261 §15.1.1). The path, its counts and
+// its events stay until CloseMedia or ClosePeer.
+func (e *Engine) HungUp(a engine.AttemptID, leg engine.LegID) {
+	c := e.path(a, leg)
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	if c.callee != nil || c.answers == leg {
+		c.hungUp = true
+		c.endTape()
+	}
+	c.mu.Unlock()
 }
 
 // Answer applies the SDP of the 200 OK, received at at: audio starts in both directions, and

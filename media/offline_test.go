@@ -71,10 +71,7 @@ func sameVerdict(t *testing.T, name string, law codec.Codec, late time.Duration)
 // passes lets time go by without audio, as ticks do; mu is held.
 func passes(c *call, d time.Duration) {
 	for at := int64(0); at <= int64(d); at += int64(frameTime) {
-		if at > fillAfter {
-			c.quiet()
-			c.filled++
-		}
+		c.fill(c.lastAudio + at)
 		c.ticks++
 		c.wait(c.lastAudio + at)
 	}

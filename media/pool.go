@@ -68,15 +68,8 @@ func (e *Engine) Ports() (usable, all int) {
 // several it takes the socket with the fewest calls whose source is unknown, then the fewest calls.
 func (e *Engine) choose(alone bool) *socket {
 	now := e.now()
-	e.pool.turn++
-	at := e.pool.turn
-	var best *socket
-	for i := range e.sockets {
-		if s := e.sockets[(at+i)%len(e.sockets)]; best == nil || s.before(best, alone, now) {
-			best = s
-		}
-	}
-	if best.free(alone, now) {
+	best, free := e.best(alone, now)
+	if free {
 		return best
 	}
 	if s := e.grow(now); s != nil {
@@ -84,6 +77,18 @@ func (e *Engine) choose(alone bool) *socket {
 	}
 	e.counters.crowded.Add(1)
 	return best
+}
+
+// best returns the best of the sockets that there are, and whether it is free.
+func (e *Engine) best(alone bool, now int64) (best *socket, free bool) {
+	e.pool.turn++
+	at := e.pool.turn
+	for i := range e.sockets {
+		if s := e.sockets[(at+i)%len(e.sockets)]; best == nil || s.before(best, alone, now) {
+			best = s
+		}
+	}
+	return best, best.free(alone, now)
 }
 
 // free says whether a new call would be the only unheard one.

@@ -12,7 +12,6 @@ import (
 	"dialler/media/codec"
 	"dialler/media/conceal"
 	"dialler/media/datagram"
-	"dialler/media/jitter"
 	"dialler/media/srtp"
 )
 
@@ -73,12 +72,11 @@ func (c *call) receive(
 	}
 	c.heard.count(pkt.SSRC, pkt.SequenceNumber)
 	if c.ans.Codecs[pkt.PayloadType] != codec.None {
-		c.in.Window = min(max(conceal.Bytes/max(len(pkt.Payload), 1), 1), jitter.WindowCap)
 		c.measure(pkt.Timestamp, now)
 	}
 	// Every packet goes through the reorder buffer, whatever it carries: comfort noise (RFC 3389)
 	// and unknown types are not losses.
-	c.in.Put(pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
+	c.in.Put(now, pkt.SequenceNumber, pkt.Timestamp, pkt.PayloadType, pkt.Payload, c.deliver)
 	c.unlock()
 	return true
 }
@@ -98,7 +96,7 @@ func (c *call) measure(ts uint32, now int64) {
 
 // deliver receives packets in order; mu is held.
 func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
-	if c.ans.Event(pt) {
+	if c.absent = true; c.ans.Event(pt) {
 		if digit, ok := c.events.packet(ts, payload); ok {
 			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
 			if c.link != nil {
@@ -115,6 +113,7 @@ func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 	if law == codec.G722 { // a byte is as long as in G.711
 		payload, law = c.wide().Decode(payload), codec.Ulaw
 	}
+	c.absent = false
 	c.tsKnown, c.nextTS = true, ts+uint32(len(payload)) //nolint:gosec // a datagram
 	c.lastAudio, c.audioTick = c.clock, c.ticks
 	if law != c.partLaw {
@@ -190,7 +189,7 @@ func silence() (frame [codec.FrameBytes]byte) {
 // heard for the first time there is no stream that could have a gap.
 func (c *call) quiet() {
 	frame := silence()
-	c.hand(frame[:], codec.Ulaw)
+	c.hand(frame[:], codec.Ulaw, true)
 }
 
 // still gives the classifier a frame of silence.
@@ -211,6 +210,21 @@ func (c *call) wait(now int64) {
 	}
 }
 
+// fill makes bot and recording hear the time that passes without audio; mu is held. In the middle
+// of a word audio is rather late than left out.
+func (c *call) fill(now int64) {
+	if now-c.lastAudio <= fillAfter {
+		return
+	}
+	speaking := c.hush < pauseAfter && !c.absent && !c.dtx
+	if speaking && (now-c.lastAudio <= fillAfter+lateAfter || c.ticks-c.audioTick < lateTicks) {
+		return
+	}
+	for due := min(c.without(now+int64(frameTime)-1), c.ticks-c.audioTick); c.filled < due; c.filled++ {
+		c.quiet()
+	}
+}
+
 // without is the number of frames without audio.
 func (c *call) without(now int64) int {
 	return max(0, int((now-c.lastAudio-fillAfter)/int64(frameTime)))
@@ -221,27 +235,59 @@ func (c *call) frame(b []byte, law codec.Codec) {
 	if c.det != nil {
 		c.classify(b, law)
 	}
-	c.hand(b, law)
+	c.hand(b, law, false)
 }
 
-// hand passes 20 ms to the bot and the recording.
-func (c *call) hand(b []byte, law codec.Codec) {
+// hand passes 20 ms to the bot and the recording. A fill, and what is quiet after other quiet
+// frames, may be left out to be on time.
+func (c *call) hand(b []byte, law codec.Codec, fill bool) {
 	if (c.link == nil && c.tape == nil) || !c.tsKnown {
 		return
 	}
 	if law == codec.Alaw {
 		codec.Transcode(b, &codec.AlawToUlaw)
 	}
-	if c.link != nil {
+	if c.hush++; !fill && !quiet(b) {
+		c.hush = 0
+	}
+	spare := fill || c.hush > spareAfter
+	if c.link != nil && !(c.ahead() && spare) {
+		c.botTime += int64(frameTime)
 		c.link.WriteFrame(b)
 	}
 	switch {
 	case c.tape == nil:
 	case c.callee == nil:
-		c.tape.Callee(b)
+		c.tape.Callee(b, spare)
 	case c.other != nil:
 		c.tape.Far(b)
 	}
+}
+
+// ahead says whether the bot has heard more than there was time for.
+func (c *call) ahead() bool {
+	if c.botTime < c.clock-fillAfter-lateAfter-int64(frameTime) { // its first frame, or the first after a loss without end
+		c.botTime = c.clock
+	}
+	return c.botTime-c.clock > aheadCap
+}
+
+const (
+	// quietBelow is the amplitude below which a line is quiet: −40 dBFS.
+	quietBelow = 328
+	// quietStep is the distance of the samples by which it is judged: more than one in each pitch
+	// period.
+	quietStep = 10
+)
+
+// quiet says whether a frame of μ-law has no speech.
+func quiet(ulaw []byte) bool {
+	for i := 0; i < len(ulaw); i += quietStep {
+		if v := codec.UlawToPCM[ulaw[i]]; v >= quietBelow || v <= -quietBelow {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *call) classify(b []byte, law codec.Codec) {

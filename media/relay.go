@@ -186,7 +186,7 @@ func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool)
 // pass sends the other side's audio to this one; mu is held. law is codec.None for a
 // telephone-event.
 func (c *call) pass(from *call, pkt *rtp.Packet, payload []byte, law codec.Codec, w *datagram.Writer, now int64) {
-	if c.closed || !c.answered || c.playing || c.keys.queue != "" || !c.ans.HeListens || c.other != from {
+	if c.closed || c.hungUp || !c.answered || c.playing || c.keys.queue != "" || !c.ans.HeListens || c.other != from {
 		return
 	}
 	pt := c.ans.SendPT

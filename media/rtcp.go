@@ -206,10 +206,10 @@ func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
 	return b, c.ans.RTCP
 }
 
-// reportDue sends a report at a tick if one is due; mu is held, and released meanwhile.
-func (c *call) reportDue(now int64) {
+// reportDue sends the report that is due at a tick; mu is held, and released meanwhile.
+func (c *call) reportDue(now int64, bye bool) {
 	c.nextReport = now + untilReport()
-	b, to := c.reporting(now, false)
+	b, to := c.reporting(now, bye)
 	mux := c.ans.Mux
 	c.mu.Unlock()
 	c.sock.report(b, to, mux)
@@ -218,11 +218,14 @@ func (c *call) reportDue(now int64) {
 
 // report sends a report from the RTCP port, or with mux from the RTP port (RFC 5761).
 func (s *socket) report(b []byte, to netip.AddrPort, mux bool) {
+	if len(b) == 0 {
+		return
+	}
 	l := s.rtcp.Load()
 	if mux {
 		l = s.rtp.Load()
 	}
-	if len(b) == 0 || l == nil {
+	if l == nil {
 		return
 	}
 	if _, err := l.conn.WriteToUDPAddrPort(b, to); err != nil {

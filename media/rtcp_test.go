@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/media/codec"
+	"dialler/media/datagram"
 )
 
 // pair returns a phone on an even port, and the socket for reports above it.
@@ -101,6 +102,45 @@ func TestReportsAreSentAndByeAtTheEnd(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNothingIsSentAfterOurBye checks that audio ends when SIP's BYE leaves, though nobody answers
+// it, and that RTCP says so once; what arrives still counts.
+func TestNothingIsSentAfterOurBye(t *testing.T) {
+	e := start(t, nil)
+	p, reports := pair(t, 99)
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.AnsweredFrom(attempt(1), attempt(1).Leg(2), addr(1).Addr())
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	p.say(0, speech(160, 1))
+	p.streams(e, 1)
+	e.HungUp(attempt(1), attempt(1).Leg(3)) // a far leg that was tried before
+	p.hear()
+	e.HungUp(attempt(1), attempt(1).Leg(2))
+	c := e.call(attempt(1))
+	c.mu.Lock()
+	sent := c.sent
+	c.mu.Unlock()
+	list := nextReport(t, reports) // at the next tick, seconds before the first report would be due
+	if _, bye := list[len(list)-1].(*rtcp.Goodbye); !bye {
+		t.Fatalf("%v", list)
+	}
+	p.say(0, speech(160, 1))
+	wait(t, func() bool { return e.Stats().PacketsReceived == 2 }, nil)
+	w := datagram.NewWriter(datagram.BatchSize)
+	for i := range int64(22 * time.Second / frameTime) { // as long as the BYE is repeated
+		c.tick(w, e.now()+i*int64(frameTime))
+	}
+	if q := e.CloseMedia(attempt(1)); w.N != 0 || q.PacketsSent != sent || q.PacketsReceived != 2 {
+		t.Fatalf("%d packets more, %+v after %d", w.N, q, sent)
+	}
+	_ = reports.SetReadDeadline(time.Now()) // loopback has delivered whatever was sent
+	if n, err := reports.Read(make([]byte, 1500)); err == nil {
+		t.Fatalf("%d bytes of RTCP after BYE", n)
 	}
 }
 

@@ -16,19 +16,24 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 		return
 	}
 	c.clock = now
+	if c.hungUp {
+		if !c.bade {
+			c.bade = true
+			c.reportDue(now, true)
+		}
+		c.mu.Unlock()
+		return
+	}
 	if now >= c.nextReport && c.nextReport > 0 {
-		if c.reportDue(now); c.closed {
+		if c.reportDue(now, false); c.closed {
 			c.mu.Unlock()
 			return
 		}
 	}
-	if c.in.Holding > 0 && now-c.lastAudio > fillAfter {
-		c.in.Flush(c.deliver)
+	if c.in.Holding() {
+		c.in.Expire(now, c.deliver)
 	}
-	if now-c.lastAudio > fillAfter {
-		c.quiet()
-		c.filled++
-	}
+	c.fill(now)
 	c.wait(now)
 	if timeout := int64(c.e.cfg.RTPTimeout); !c.silent && !c.dtx && c.ans.HeSends && now-c.lastSign > timeout {
 		c.silent = true
@@ -43,6 +48,7 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 		return
 	}
 	slot := w.Slot()
+	c.holding = false
 	if n, ok := c.key(slot); ok {
 		c.pack.drop()
 		c.post(w, slot, n)
@@ -51,10 +57,14 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 	} else if c.next(slot[rtpHeaderBytes:sendBytes]) && c.ans.HeListens {
 		c.head(slot, c.ts)
 		c.post(w, slot, sendBytes)
-	} else {
+	} else if !c.holding {
 		c.talking = false
 	}
-	c.ts += codec.FrameBytes
+	if c.holding {
+		c.behind += codec.FrameBytes
+	} else {
+		c.ts += codec.FrameBytes
+	}
 	c.ticked(now)
 	c.unlock()
 }
@@ -74,7 +84,9 @@ func (c *call) ticked(now int64) {
 	}
 }
 
-// next writes the next frame for the callee to hear; false means nothing is to be sent.
+// next writes the next frame for the callee to hear; false means nothing is to be sent. holding is
+// set when the bot's audio is late: its timestamps wait for it, so that the far side hears it without
+// a hole, and make up for that in the next pause.
 func (c *call) next(dst []byte) bool {
 	n := 0
 	switch {
@@ -85,13 +97,20 @@ func (c *call) next(dst []byte) bool {
 			c.emit(engine.MediaEvent{Kind: engine.MediaPlayed})
 		}
 	case c.link != nil:
-		if n = c.link.ReadFrame(dst); n > 0 && c.det != nil && audible(dst[:n]) {
+		if n, c.holding = c.link.ReadFrame(dst); n > 0 && c.det != nil && audible(dst[:n]) {
 			c.oursTick = c.ticks
 		}
 		if n > 0 && !c.firstAudio {
 			c.firstAudio = true
 			c.emit(engine.MediaEvent{Kind: engine.MediaBotFirstAudio, Session: c.link.Session()})
 		}
+	}
+	if c.holding {
+		return false
+	}
+	if n == 0 && c.behind > 0 && (c.pack == nil || c.pack.n == 0) {
+		c.ts += c.behind
+		c.behind, c.talking = 0, false
 	}
 	if n == 0 && c.mute() {
 		return false
@@ -200,8 +219,10 @@ func (c *call) packed(w *datagram.Writer) {
 	}
 	p := c.pack
 	if !c.next(p.buf[p.n:p.n+codec.FrameBytes]) || !c.ans.HeListens {
-		p.drop()
-		c.talking = false
+		if !c.holding {
+			p.drop()
+			c.talking = false
+		}
 		return
 	}
 	if p.n == 0 {

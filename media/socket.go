@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"dialler/engine"
 	"dialler/media/datagram"
 	"dialler/media/demux"
 	"dialler/media/sdp"
@@ -205,11 +206,17 @@ func (s *socket) answer(c *call, a *sdp.Answer) {
 	}
 }
 
-func (s *socket) remove(c *call, now int64) {
+// remove ends a call's part of the socket and adds to its figures where it was heard from.
+func (s *socket) remove(c *call, now int64, q *engine.MediaQuality) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answered := c.peer.Answered
-	s.demux.Remove(&c.peer, now)
+	p := &c.peer
+	answered := p.Answered
+	if p.Remote != p.Named {
+		q.HeardFrom = p.Remote.String()
+	}
+	q.DroppedElsewhere, q.DroppedAmbiguous = p.Elsewhere, p.Ambiguous
+	s.demux.Remove(p, now)
 	s.publish()
 	if answered {
 		s.list(func(l []*call) []*call { return slices.DeleteFunc(l, func(o *call) bool { return o == c }) })

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"net"
 	"testing"
@@ -16,8 +17,8 @@ import (
 // TestAStrangerTakesNoCall sends bursts to the RTP ports through 200 calls: before
 // the far side's first packet, while it speaks and after it fell silent; with any
 // SSRC and payload type, with the right payload type, with the call's own SSRC
-// and the next numbers. Nothing may go to the stranger, nothing of it be heard,
-// nothing of the far side be lost.
+// and the next numbers. Nothing may go to the stranger, nothing of it be heard or
+// recorded, nothing of the far side be lost.
 func TestAStrangerTakesNoCall(t *testing.T) {
 	f := func(name string, profile engine.MediaProfile) {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +31,8 @@ func TestAStrangerTakesNoCall(t *testing.T) {
 }
 
 func strange(t *testing.T, profile engine.MediaProfile) {
-	e := start(t, func(c *Config) { c.Sockets = 32 })
+	r := recorder(t, t.TempDir())
+	e := start(t, func(c *Config) { c.Sockets, c.Recorder = 32, r })
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 66)})
 	if err != nil {
 		t.Skipf("loopback has one address here: %v", err)
@@ -83,7 +85,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 	for n := range calls {
 		p := newPhone(t, uint32(1000+n))
 		phones[n] = p
-		offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: profile}, nil)
+		offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: profile, Record: n%10 == 0}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,6 +102,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 	for _, p := range phones { // most have been silent for seconds
 		attack(p)
 	}
+	var recorded []string
 	for n, p := range phones {
 		say(p)
 		c := e.call(attempt(n))
@@ -109,8 +112,19 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 		if dest != addr(p.port()) || ssrc != p.ssrc {
 			t.Fatalf("call %d sends to %v and hears %d", n, dest, ssrc)
 		}
-		if q := e.CloseMedia(attempt(n)); q.PacketsReceived != packets || q.PacketsLost != 0 || q.PacketsLate != 0 {
+		q := e.CloseMedia(attempt(n))
+		if q.PacketsReceived != packets || q.PacketsLost != 0 || q.PacketsLate != 0 || q.FromElsewhere() {
 			t.Fatalf("call %d: %+v", n, q)
+		}
+		if q.Recording != nil {
+			recorded = append(recorded, q.Recording.ID)
+		}
+	}
+	for _, id := range recorded {
+		callee, _ := sides(t, r, id)
+		callee = bytes.ReplaceAll(callee, []byte{codec.UlawSilence}, nil)
+		if !bytes.Equal(callee, bytes.Repeat(speech(codec.FrameBytes, 1), packets)) {
+			t.Fatalf("%d bytes of a call are recorded, not what was said", len(callee))
 		}
 	}
 	if e.Stats().Latched != 0 {

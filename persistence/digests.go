@@ -79,7 +79,7 @@ func (s *Store) firstDigests(ctx context.Context, tx pgx.Tx, id string) error {
 				}
 			}
 			written.First(of, e)
-			if len(written.Of[of]) < firstBatch {
+			if written.Len(of) < firstBatch {
 				return nil
 			}
 			err := flush()

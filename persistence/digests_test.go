@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/chain"
 	"dialler/engine/contact"
 	"dialler/engine/enginetest"
 	"dialler/engine/journal"
@@ -472,6 +473,51 @@ func TestAGroupWithoutEventsChainsNone(t *testing.T) {
 	if _, wrong := audits(t, s); wrong != "" {
 		t.Error(wrong)
 	}
+}
+
+// What a batch has of an ended call already is not in another one again, unless the server may be another.
+func TestAResultLeavesNoDigestOfWhatTheEndSaid(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	s := storetest.OpenAt(t, url, persistence.Config{})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	at := time.Now()
+	a := attempt.Attempt{ID: engine.AttemptID(hexID()), To: "+4915112345678", State: attempt.Ended, EndedAt: &at,
+		SendBy: at, ReservedAt: &at, Quality: &engine.MediaQuality{Codec: "PCMU"}}
+	f := func(s *persistence.Store, want ...byte) {
+		t.Helper()
+		if _, err := s.Commit(t.Context(), []journal.Write{{Attempts: []attempt.Attempt{a}}}); err != nil {
+			t.Fatal(err)
+		}
+		var rows, parts []byte
+		last := conn.QueryRow(t.Context(), "SELECT rows FROM event_batches ORDER BY ctid DESC LIMIT 1")
+		if err := last.Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := chain.Entries(rows, func(e *chain.Entry) { parts = append(parts, e.Part) }); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Sort(parts); !slices.Equal(parts, want) {
+			t.Errorf("digests of the parts %v, want %v", parts, want)
+		}
+	}
+	if _, err := s.Commit(t.Context(), []journal.Write{{}}); err != nil { // the first connection to a server knows nothing
+		t.Fatal(err)
+	}
+	call, result, quality := table.PartAttempt.Byte, table.PartResult.Byte, table.PartQuality.Byte
+	f(s, call, result, quality)
+	a.Result = &attempt.Result{Disposition: "sold", ReceivedAt: at}
+	f(s, result)
+	a.Friendly = "changed"
+	f(s, call, result)
+	f(storetest.OpenAt(t, url, persistence.Config{}), call, result, quality) // which knows of no other
+	s.UseRowKey(chain.RowKey{9})
+	f(s, call, result, quality)
+	storetest.Tampered(t) // nobody changes the key like that
 }
 
 // A result that waited in a spool is stored after one that came later, and replaces it.

@@ -31,9 +31,8 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	if err != nil {
 		return failure.BadURL(err)
 	}
-	pool.Configure(cc, cfg)
 	// Table locks are limited: every later writer would wait behind them.
-	cc.RuntimeParams["lock_timeout"] = pool.LockPatience
+	pool.Configure(cc, cfg, pool.Setting{Name: "lock_timeout", Value: pool.LockPatience})
 	db := stdlib.OpenDB(*cc)
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(2)

@@ -2,12 +2,14 @@ package process
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
+	"time"
 
 	"dialler/engine/anchor"
 	"dialler/engine/spine"
@@ -33,10 +35,7 @@ func (p *Process) seals() witness.Port {
 			err = json.Unmarshal(e.Data, &made)
 			return anchor.Seal{N: e.N, Hash: anchor.Hash(e.Hash()), At: e.At}, made.Process == p.sealing.life, err
 		},
-		Keep: func(ctx context.Context, r anchor.Receipt) error {
-			_, err := p.store.Spine.Append(ctx, p.store.Spine.Signer(), spine.KindAnchor, r)
-			return err
-		},
+		Keep: p.keep,
 	}
 }
 
@@ -67,6 +66,9 @@ func (p *Process) openAnchors() error {
 			return fmt.Errorf("--anchor-secret, or DIALLER_ANCHOR_SECRET, %w", err)
 		}
 	}
+	if c.Roots, err = AnchorRoots(f.AnchorRoots); err != nil {
+		return err
+	}
 	var list []witness.Witness
 	for i, address := range f.Anchor {
 		w, err := witness.Open(address, c)
@@ -82,6 +84,40 @@ func (p *Process) openAnchors() error {
 	return nil
 }
 
+// AnchorRoots reads the certificates that time-stamp authorities are trusted by, from a file in PEM; nil
+// without a file.
+func AnchorRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("--anchor-roots: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--anchor-roots: %s has no certificate in PEM", file)
+	}
+	return pool, nil
+}
+
+// keep stores a receipt. A time stamp that is signed with another certificate than the one before is
+// said: without --anchor-roots nothing else tells whether it is the authority's.
+func (p *Process) keep(ctx context.Context, r anchor.Receipt) error {
+	if r.Kind == anchor.TimeStamp {
+		before, ok, err := p.store.Spine.LastReceipt(ctx, r.URL)
+		if err != nil {
+			return err
+		}
+		if was, is := anchor.SignerOf(&before), anchor.SignerOf(&r); ok && was != is {
+			p.log.Warn().Str("anchor", r.URL).Str("before", was.String()).Str("now", is.String()).
+				Msg("the time-stamp authority signs with another certificate than before (SHA-256)")
+		}
+	}
+	_, err := p.store.Spine.Append(ctx, p.store.Spine.Signer(), spine.KindAnchor, r)
+	return err
+}
+
 // anchorCheck tells of a witness that gives no receipts; calls do not depend on it.
 func (p *Process) anchorCheck() http.Check {
 	c := http.Check{Name: "anchors", OK: true}
@@ -92,13 +128,19 @@ func (p *Process) anchorCheck() http.Check {
 	return c
 }
 
-// AuditAnchors prints which receipts name a seal that is gone or has another hash now.
-func AuditAnchors(ctx context.Context, s *persistence.Store, in io.Reader, out io.Writer, asJSON bool) error {
-	return auditAnchors(sealHash(ctx, s), in, out, asJSON)
+// AuditAnchors prints which receipts name a seal that is gone or has another hash now, and up to which seal
+// they hold. The spine must have been audited: a receipt holds for what the seal's hash covers, all that
+// came before.
+func AuditAnchors(ctx context.Context, s *persistence.Store, in io.Reader, roots *x509.CertPool, out io.Writer,
+	asJSON bool) error {
+	return auditAnchors(sealHash(ctx, s), in, roots, out, asJSON)
 }
 
-func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader, out io.Writer, asJSON bool) error {
+func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader, roots *x509.CertPool, out io.Writer,
+	asJSON bool) error {
 	count, wrong := 0, []string{}
+	signers, notes := map[string]anchor.Hash{}, []string{}
+	var holds *anchor.Receipt // of the newest seal
 	var unread error
 	known := func(n int64) (anchor.Hash, bool) {
 		h, ok, err := lookup(n)
@@ -107,7 +149,17 @@ func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader,
 	}
 	err := anchor.Read(in, func(r anchor.Receipt) {
 		count++
-		wrong = append(wrong, anchor.Compare([]anchor.Receipt{r}, known)...)
+		what := anchor.Compare([]anchor.Receipt{r}, roots, known)
+		if is := anchor.SignerOf(&r); is != (anchor.Hash{}) && roots == nil {
+			if was := signers[r.URL]; was != is {
+				notes = append(notes, fmt.Sprintf("the time stamps of %s from %s on are signed with the certificate %s (SHA-256): "+
+					"with --anchor-roots it is checked whose that is", r.URL, r.At.UTC().Format(time.RFC3339), is))
+			}
+			signers[r.URL] = is
+		}
+		if wrong = append(wrong, what...); len(what) == 0 && (holds == nil || r.N > holds.N) {
+			holds = &r
+		}
 	})
 	switch {
 	case err != nil:
@@ -118,15 +170,39 @@ func auditAnchors(lookup func(n int64) (anchor.Hash, bool, error), in io.Reader,
 		return errors.New("--anchors: the file has no receipt")
 	}
 	if asJSON {
-		_ = json.NewEncoder(out).Encode(map[string]any{"anchors": map[string]any{"receipts": count, "findings": wrong}})
+		type held struct {
+			N  int64     `json:"n"`
+			At time.Time `json:"at"`
+		}
+		var to *held
+		if holds != nil {
+			to = &held{holds.N, holds.At.UTC()}
+		}
+		_ = json.NewEncoder(out).Encode(map[string]any{"anchors": map[string]any{"receipts": count, "findings": wrong,
+			"holds": to, "notes": notes}})
 	} else {
+		for _, n := range notes {
+			_, _ = fmt.Fprintln(out, n)
+		}
 		for _, w := range wrong {
 			_, _ = fmt.Fprintf(out, "DIFFERS: %s\n", w)
 		}
-		_, _ = fmt.Fprintf(out, "%d receipts compared\n", count)
+		_, _ = fmt.Fprintf(out, "%d receipts compared; %s\n", count, upTo(holds, len(wrong) > 0))
 	}
 	if len(wrong) > 0 {
 		return fmt.Errorf("%d of %d receipts do not match the seals", len(wrong), count)
 	}
 	return nil
+}
+
+// upTo says for how much of the history receipts vouch.
+func upTo(holds *anchor.Receipt, broken bool) string {
+	if holds == nil {
+		return "none of them vouches for anything"
+	}
+	seal := fmt.Sprintf("seal %d, of which the receipt is of %s", holds.N, holds.At.UTC().Format(time.RFC3339))
+	if broken {
+		return "the history is as it was then up to " + seal + ", and was changed after it"
+	}
+	return "the newest is of " + seal + ": no receipt vouches for what came later"
 }

@@ -113,8 +113,10 @@ func Audit(ctx context.Context, s *persistence.Store, o AuditOf, trusted ...seal
 		o.progress("")
 		o.print(&sp, func() { spineText(o.Out, &sp) })
 	}
+	where := "since the seal"
+	records := s.Records.Reporting(func(what string) { o.progress(where + ", " + what) })
 	if o.Since > 0 {
-		sealed, err := s.Records.AuditSince(ctx, time.Now().Add(-o.Since), add)
+		sealed, err := records.AuditSince(ctx, time.Now().Add(-o.Since), add)
 		if err != nil {
 			return err
 		}
@@ -124,16 +126,18 @@ func Audit(ctx context.Context, s *persistence.Store, o AuditOf, trusted ...seal
 		ids = nil
 	}
 	for i, id := range ids {
-		o.progress(fmt.Sprintf("campaign %d of %d", i+1, len(ids)))
-		a, err := s.Records.Audit(ctx, id, trusted...)
+		where = fmt.Sprintf("campaign %d of %d", i+1, len(ids))
+		o.progress(where)
+		a, err := records.Audit(ctx, id, trusted...)
 		if err != nil {
 			return fmt.Errorf("campaign %s: %w", id, err)
 		}
 		add(a)
 	}
 	if o.Campaign == "" && o.Since == 0 {
-		o.progress("what belongs to no campaign")
-		a, err := s.Records.AuditLoose(ctx, trusted...)
+		where = "what belongs to no campaign"
+		o.progress(where)
+		a, err := records.AuditLoose(ctx, trusted...)
 		if err != nil {
 			return err
 		}

@@ -101,6 +101,11 @@ func (c *capacity) measure(now time.Time) {
 		c.used = used
 	}
 	c.at, c.unusable = now, c.p.sip.Unusable()
+	if tree := c.p.treeUp.Load(); tree != nil {
+		if lost := tree.Stats().Trunks.Lost.Load(); lost != nil {
+			c.unusable = append(c.unusable, *lost...)
+		}
+	}
 }
 
 // seen records which nodes exist.

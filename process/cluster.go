@@ -144,10 +144,13 @@ func (p *Process) join(ctx context.Context, api string, secret []byte) error {
 	// A change is only confirmed once every node applies it.
 	s.node.Handle(
 		toldConfigured,
-		func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, _ []byte) ([]byte, error) {
+		func(ctx context.Context, _ engine.Incarnation, _ ownership.Owner, put []byte) ([]byte, error) {
 			p.unsettled.Store(true)
 			p.settle(ctx)
-			return nil, nil
+			if len(put) == 0 {
+				return nil, nil
+			}
+			return nil, p.tree.TrunksChanged(ctx, engine.TrunkID(put))
 		},
 	)
 	s.node.Handle(
@@ -371,10 +374,11 @@ func (s *several) metrics(counts *sharedcaps.Stats) []prometheus.Collector {
 	}
 }
 
-// configured tells the other nodes that bots, trunks or numbers have changed.
-func (f *Front) configured(ctx context.Context) {
+// configured tells the other nodes that bots, trunks or numbers have changed. put is a trunk that
+// was put, perhaps unchanged: that ends its waits wherever it is counted or called.
+func (f *Front) configured(ctx context.Context, put engine.TrunkID) {
 	if f.p.several != nil {
-		f.p.several.everybody(ctx, toldConfigured, nil)
+		f.p.several.everybody(ctx, toldConfigured, []byte(put))
 	}
 }
 

@@ -80,7 +80,7 @@ func TestWitnessesAreShownTheNewestSealAndAFailureIsSeen(t *testing.T) {
 	}{{seal.Hash, "1 receipts compared"}, {anchor.Hash{1}, "DIFFERS: seal 3, shown to file://" + path}} {
 		var out bytes.Buffer
 		known := func(n int64) (anchor.Hash, bool, error) { return c.have, n == 3, nil }
-		err := auditAnchors(known, bytes.NewReader(b), &out, false)
+		err := auditAnchors(known, bytes.NewReader(b), nil, &out, false)
 		if (err == nil) != (c.have == seal.Hash) || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%q %v", out.String(), err)
 		}

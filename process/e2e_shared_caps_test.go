@@ -163,3 +163,36 @@ func TestCapsAreSharedByAllNodes(t *testing.T) {
 		t.Errorf("overlapping calls: %v", over)
 	}
 }
+
+// A carrier without capacity stops the trunk for a minute on the node that keeps its count. A PUT ends
+// that, though another node gets it.
+func TestAPutOfATrunkEndsItsWaitOnEveryNode(t *testing.T) {
+	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
+	w, _ := newClusterWorld(t, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.Refuse, Code: 503,
+		Reason: "CPS limit exceeded", Headers: map[string]string{"Retry-After": "86400"}}}})
+	id := w.campaignOf("two", map[string]any{"max_attempts": 1, "always_on": true})
+	w.insist(id, "start")
+	n := engine.PhoneNumber(newNumber())
+	w.trigger(id, string(n), nil)
+	calls := func() int { return len(model.Ledger().To(n)) }
+	eventually(t, "it is called, and refused", func() bool { return calls() == 1 })
+	host, port, err := splitHostPort(model.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := time.Now()
+	eventually(t, "it is called again", func() bool {
+		if calls() == 1 && time.Since(put) < 20*time.Second {
+			w.trunk("model", host, port, nil) // again, until the refusal has reached the trunk's count
+		}
+		return calls() > 1
+	})
+	if d := time.Since(put); d > 40*time.Second {
+		t.Errorf("after %v", d)
+	}
+	w.insist(id, "stop")
+}

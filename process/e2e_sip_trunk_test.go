@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/carrier"
 	"dialler/engine"
 	"dialler/sipstack"
 )
@@ -53,29 +54,71 @@ func TestATrunkIsAskedAsItsSettingsSay(t *testing.T) {
 func TestTheKeepaliveSaysWhetherATrunkLives(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 20 * time.Millisecond}}, 200*time.Millisecond)
-	w.run([]sipCase{{file: "keepalive-404", requests: "INVITE ACK BYE", want: servedRow, then: func(c *sipCall) {
+	w.run([]sipCase{{file: "keepalive-404", requests: "INVITE ACK BYE", want: servedRow, before: func(c *sipCall) {
+		eventually(c.t, "the trunk is up", func() bool {
+			return w.shownTrunk(fmt.Sprintf("sipp-%d", c.sipp.port)).Status.Health == "up"
+		})
+	}, then: func(c *sipCall) {
 		if log := c.sipp.report(); !strings.Contains(log, "SIP/2.0 404") ||
 			strings.Index(log, "SIP/2.0 404") > strings.Index(log, "INVITE sip:") {
 			c.t.Error("OPTIONS was not answered before the call")
 		}
 	}}})
+	// Nobody at all: never up, and found broken by a single call.
 	s := play(t, &sipCase{file: "keepalive-silent", args: repeats})
 	w.trunk("silent", "127.0.0.1", s.port, nil)
-	eventually(t, "the trunk is down", func() bool {
-		for _, h := range w.p.sip.Health() {
-			if h.Trunk == "silent" && !h.Up {
-				return true
-			}
-		}
-		return false
-	})
-	eventually(t, "it takes no call", func() bool {
-		r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
-		return r.status == 503 && r.code() == "no_capacity"
-	})
-	if _, invited := s.requests(""); len(invited) != 0 {
-		t.Errorf("a trunk that is down was called: %v", invited)
+	w.unanswered("silent")
+	w.trunk("silent", "127.0.0.1", s.port, map[string]any{"active": false})
+	nobody, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer func() { _ = nobody.Close() }()
+	w.trunk("nobody", "127.0.0.1", nobody.LocalAddr().(*net.UDPAddr).Port, nil)
+	w.ended(w.dialout(newNumber()), engine.OutcomeTrunkError)
+	if at := w.shownTrunk("nobody").Status; at.Health != "broken" || at.RetryAt == nil {
+		t.Errorf("%+v", at)
+	}
+	if r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot,
+		"to_number": newNumber()}); r.status != 503 || r.code() != "no_capacity" {
+		t.Errorf("a second call: %s", r)
+	}
+}
+
+// unanswered waits until a trunk has left OPTIONS unanswered.
+func (w *world) unanswered(id string) {
+	w.t.Helper()
+	eventually(w.t, "OPTIONS were not answered", func() bool {
+		at := w.shownTrunk(id).Status
+		if at.Health != "unproven" {
+			w.t.Fatalf("%+v", at)
+		}
+		return at.Reason == "no reply to OPTIONS"
+	})
+}
+
+func TestACarrierThatDoesNotAnswerOptionsIsProvenByACall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{timers: sipstack.Timers{T1: 10 * time.Millisecond}}, 200*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}, Options: -1})
+	w.unanswered("model")
+	w.ended(w.dialout(newNumber()), engine.OutcomeCompleted)
+	if at := w.shownTrunk("model").Status; at.Health != "up" || at.Reason != "calls are answered; no reply to OPTIONS" {
+		t.Errorf("%+v", at)
+	}
+	host, port, err := splitHostPort(model.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.trunk("model", host, port, map[string]any{"options_s": 0})
+	if at := w.shownTrunk("model").Status; at.Health != "unproven" || at.CheckedAt != nil {
+		t.Errorf("%+v", at)
+	}
+	w.ended(w.dialout(newNumber()), engine.OutcomeCompleted)
+	if at := w.shownTrunk("model").Status; at.Health != "up" || at.CheckedAt != nil {
+		t.Errorf("%+v", at)
+	}
+	w.quiet()
 }
 
 // leaving is a trunk over TCP that answers one OPTIONS and then disappears: up by its keepalive,
@@ -115,7 +158,7 @@ func (w *world) leaving(id string) {
 	eventually(w.t, "it is up, and its connection closed", func() bool {
 		for _, h := range w.p.sip.Health() {
 			if h.Trunk == engine.TrunkID(id) {
-				return h.Up && w.p.sip.OpenConnections() == 0
+				return h.Life == engine.TrunkAlive && w.p.sip.OpenConnections() == 0
 			}
 		}
 		return false

@@ -189,6 +189,81 @@ func TestTheFileOfSealsIsCompletedAfterAKill(t *testing.T) {
 	}
 }
 
+// Whatever a kill leaves of a rotation, the next start has one key in force and in the file: the former one
+// as if nothing had been done, or the new one. The steps are those of RotateKey.
+func TestARotationThatIsKilledIsNotBegunOrCompletedByTheNextStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := keys.Signing("", dir); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, keys.SigningFile)
+	url := storetest.URL(t)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, DataDir: dir, SigningKey: file}},
+		tuning{sealEvery: 50 * time.Millisecond}, time.Second)
+	ctx := t.Context()
+	inFile := func() string {
+		t.Helper()
+		key, err := keys.Signing(file, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.Public().Fingerprint()
+	}
+	var r keys.Rotation
+	steps := []struct {
+		name string
+		step func() error
+	}{
+		{"the new key is beside the file", func() (err error) { r, err = keys.Rotate(file, ""); return err }},
+		{"it is in force", func() error { return w.p.store.Spine.Rotate(ctx, r.Former, r.Next) }},
+		{"the former one is kept", func() error {
+			return os.Link(file, filepath.Join(dir, "signing_key."+r.Former.Public().Fingerprint()[:8]+".pem"))
+		}},
+		{"the file is exchanged", func() error { return os.Rename(file+".next", file) }},
+	}
+	for killed := 1; killed <= len(steps); killed++ {
+		name := steps[killed-1].name
+		before := inFile()
+		for _, s := range steps[:killed] {
+			if err := s.step(); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+		}
+		w.p.Close()
+		w.start()
+		key, ok, err := w.p.store.Spine.InForce(ctx)
+		if now := inFile(); err != nil || !ok || key.Fingerprint() != now || (now == before) != (killed == 1) {
+			t.Errorf("killed when %s: %s is in the file, %s in force, before it was %s: %v", name, now, key.Fingerprint(),
+				before, err)
+		}
+		if _, err := os.Stat(file + ".next"); (err == nil) != (killed == 1) {
+			t.Errorf("killed when %s: the key that is to come: %v", name, err)
+		}
+		if out, err := w.auditCommand("--data-dir=" + dir); err != nil {
+			t.Errorf("killed when %s: %v\n%s", name, err, out)
+		}
+	}
+	// A command completes it as well, and so does the process that runs.
+	for _, by := range []string{"an audit", "the process"} {
+		for _, s := range steps[:2] {
+			if err := s.step(); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+		}
+		if by == "an audit" {
+			w.p.Close()
+			if out, err := w.auditCommand("--data-dir=" + dir); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			w.start()
+		} else {
+			w.operator("PUT", "/api/v1/numbers/"+ourNumber, map[string]any{"hour_cap": 7}).expect(200) // to be sealed
+		}
+		eventually(t, by+" completes the rotation", func() bool { return inFile() == r.Next.Public().Fingerprint() })
+	}
+}
+
 func TestTheSigningKeyIsRotatedUnderARunningDialler(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -233,6 +308,9 @@ func TestTheSigningKeyIsRotatedUnderARunningDialler(t *testing.T) {
 	r, err := keys.Rotate(w.flags.SigningKey, "")
 	if err == nil {
 		err = w.p.store.Spine.Rotate(context.Background(), r.Former, r.Next)
+	}
+	if err == nil { // it was rotated on a copy, and the file here cannot be written
+		err = os.Remove(w.flags.SigningKey + ".next")
 	}
 	if err != nil {
 		t.Fatal(err)

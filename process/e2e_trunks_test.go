@@ -27,6 +27,8 @@ type shownTrunk struct {
 		LiveLegs int        `json:"live_legs"`
 		Until    *time.Time `json:"registered_until"`
 		RetryAt  *time.Time `json:"retry_at"`
+
+		CheckedAt *time.Time `json:"checked_at"`
 	}
 }
 

@@ -344,6 +344,9 @@ func (w *world) carrier(c carrier.Config) *carrier.Carrier {
 		w.t.Fatal(err)
 	}
 	w.trunk("model", host, port, nil)
+	if !c.Dead && c.Options == 0 {
+		eventually(w.t, "the trunk is up", func() bool { return w.shownTrunk("model").Status.Health == "up" })
+	}
 	return m
 }
 

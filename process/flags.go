@@ -77,6 +77,7 @@ type Flags struct {
 	AnchorSecret       string   `name:"anchor-secret" help:"${help_anchor_secret}" placeholder:"SECRET"`
 	AnchorSMTP         string   `name:"anchor-smtp" help:"${help_anchor_smtp}" placeholder:"URL"`
 	AnchorSMTPPassword string   `name:"anchor-smtp-password" help:"${help_anchor_smtp_password}" placeholder:"PASSWORD"`
+	AnchorRoots        string   `name:"anchor-roots" help:"${help_anchor_roots}" placeholder:"FILE"`
 	AnchorAllowPrivate bool     `name:"anchor-allow-private" help:"${help_anchor_allow_private}"`
 
 	Message string `name:"message" help:"${help_message}" type:"existingfile" placeholder:"FILE"`

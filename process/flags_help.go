@@ -82,6 +82,8 @@ var FlagHelp = map[string]string{
 	"help_anchor_smtp": "The server through which mailboxes are reached, with STARTTLS: smtp://user@host:port.",
 	"help_anchor_smtp_password": "Password of that user; better in DIALLER_ANCHOR_SMTP_PASSWORD or the file of " +
 		"--config than here.",
+	"help_anchor_roots": "Certificates in PEM that time-stamp authorities are trusted by; when empty, whichever " +
+		"signs is named when it changes.",
 	"help_anchor_allow_private": "Let witnesses be on a private network or on this machine, without TLS.",
 	"help_message": "WAV file (8 kHz mono 16 bit) that the caller of an " +
 		"abandoned call hears; a built-in one when empty.",

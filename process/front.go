@@ -113,7 +113,7 @@ func (f *Front) PutBot(ctx context.Context, b engine.Bot, keepSecret bool, who e
 	stored, created, err := f.Store.PutBot(ctx, b, keepSecret, who)
 	f.p.doubt(err)
 	if err == nil {
-		f.configured(ctx)
+		f.configured(ctx, "")
 		err = f.tree.BotsChanged(ctx)
 	}
 	return stored, created, err
@@ -125,7 +125,7 @@ func (f *Front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who 
 		f.p.doubt(err)
 		return err
 	}
-	f.configured(ctx)
+	f.configured(ctx, "")
 	return f.tree.BotsChanged(ctx)
 }
 
@@ -155,7 +155,7 @@ func (f *Front) PutNumber(ctx context.Context, n engine.NumberSettings, who engi
 	created, err := f.Store.PutNumber(ctx, n, who)
 	f.p.doubt(err)
 	if err == nil {
-		f.configured(ctx)
+		f.configured(ctx, "")
 		f.tree.NumberChanged(n)
 	}
 	return created, err

@@ -195,7 +195,11 @@ func (p *Process) open(ctx context.Context, name string) error {
 	cfg := actors.Config{
 		Writers: writer.Config{Writers: writers,
 			OnCommit: func(_ int, took time.Duration) { p.histograms.Commits.Observe(took.Seconds()) }},
-		Calls: callactor.Config{ResultBase: base, ResultToken: tokens, OptOutDigit: optOut, OnQuality: p.histograms.Heard,
+		Calls: callactor.Config{ResultBase: base, ResultToken: tokens, OptOutDigit: optOut,
+			OnQuality: func(t engine.TrunkID, q engine.MediaQuality) {
+				p.histograms.Heard(q)
+				p.origins.heard(t, &q)
+			},
 			OnStage: func(s callactor.Stage, took time.Duration) {
 				p.histograms.Stages.WithLabelValues(string(s)).Observe(took.Seconds())
 			},

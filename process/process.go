@@ -81,6 +81,7 @@ type Process struct {
 	unsettled  atomic.Bool // the configuration may have changed without anyone being told
 	settling   sync.Mutex  // held while it is reloaded
 	histograms *metrics.Histograms
+	origins    origins
 	treeUp     atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 

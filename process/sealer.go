@@ -1,9 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"dialler/persistence"
 	"dialler/persistence/failure"
 	"dialler/persistence/spine"
+	"dialler/process/keys"
 	"dialler/process/metrics"
 )
 
@@ -38,10 +41,11 @@ type sealing struct {
 	life   string                      // of this process, in its seals
 	sealed func()                      // a run's end has been sealed
 	step   func(context.Context) error // with the file
-	key    func() (seal.Key, error)    // as it is in its file now
-	every  time.Duration
-	give   time.Duration // keyPatience
-	log    zerolog.Logger
+	// key is the one that is in its file now.
+	key   func(context.Context) (seal.Key, error)
+	every time.Duration
+	give  time.Duration // keyPatience
+	log   zerolog.Logger
 
 	ends     chan struct{} // a run ended
 	appended chan struct{}
@@ -53,7 +57,14 @@ type sealing struct {
 
 // openSpine makes this process sign for the installation, and begins to seal.
 func (p *Process) openSpine(ctx context.Context, dir string) error {
-	key, err := p.signingKey()
+	file := cmp.Or(p.flags.SigningKey, filepath.Join(dir, keys.SigningFile))
+	inForce := func(ctx context.Context) (seal.Key, error) {
+		if err := CompleteRotation(ctx, p.store, file, p.log); err != nil {
+			return seal.Key{}, err
+		}
+		return p.signingKey()
+	}
+	key, err := inForce(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,7 +77,7 @@ func (p *Process) openSpine(ctx context.Context, dir string) error {
 		if p.anchorer != nil {
 			p.anchorer.Sealed()
 		}
-	}, sealer: p.store.Spine.NewSealer(life), step: step, key: p.signingKey, every: sealEvery,
+	}, sealer: p.store.Spine.NewSealer(life), step: step, key: inForce, every: sealEvery,
 		give: keyPatience, log: p.log, ends: make(chan struct{}, 1), appended: make(chan struct{}, 1),
 		lost: make(chan error, 1)}
 	if p.tuning.sealEvery > 0 {
@@ -165,7 +176,7 @@ func (s *sealing) seal(ctx context.Context) {
 
 // reread takes the key that is in the file now, after a rotation; false if that is not in force either.
 func (s *sealing) reread(ctx context.Context) bool {
-	key, err := s.key()
+	key, err := s.key(ctx)
 	if err != nil {
 		return false
 	}

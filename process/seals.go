@@ -317,6 +317,27 @@ func RotateKey(ctx context.Context, store *persistence.Store, path, from, dir st
 	return r.Next, former, err
 }
 
+// CompleteRotation exchanges the file of the key when a rotation was interrupted after the new key was
+// in force: else nothing could sign.
+func CompleteRotation(ctx context.Context, store *persistence.Store, path string, log zerolog.Logger) error {
+	r, ok, err := keys.Interrupted(path)
+	if err != nil || !ok {
+		return err
+	}
+	in, ok, err := store.Spine.InForce(ctx)
+	if err != nil || !ok || in.Fingerprint() != r.Next.Public().Fingerprint() {
+		return err
+	}
+	former, err := r.Finish()
+	if err != nil {
+		return fmt.Errorf("the signing key %s is in force and cannot take its place in %s: run dialler key rotate again "+
+			"where that can be written: %w", in.Fingerprint(), path, err)
+	}
+	log.Warn().Str("key", in.Fingerprint()).Str("former", former).
+		Msg("a change of the signing key was interrupted: it is completed")
+	return nil
+}
+
 func (s *sealsFile) failed(err error) {
 	s.log.Error().Err(err).Str("file", s.path).Msg("the file of seals is not in step with the database; it is tried again")
 }

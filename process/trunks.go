@@ -33,6 +33,14 @@ func (p *Process) setTrunks(ctx context.Context) error {
 // inboundStatus is how an inbound call over a trunk is refused; 0 is the default behaviour.
 var inboundStatus = map[string]int{"unavailable": 480, "busy": 486, "decline": 603}
 
+// optionsInterval is negative for a trunk that is not asked.
+func optionsInterval(sec int) time.Duration {
+	if sec == 0 {
+		return -1
+	}
+	return time.Duration(sec) * time.Second
+}
+
 func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 	var extra []sipstack.Header
 	for _, h := range t.ExtraHeaders {
@@ -45,7 +53,7 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 		Privacy:      t.Privacy,
 		NumberFormat: sipstack.NumberFormat(t.NumberFormat), NumberCountry: t.NumberCountry, UserAgent: t.UserAgent,
 		Inbound:      inboundStatus[t.Inbound],
-		ExtraHeaders: extra, OptionsInterval: time.Duration(t.OptionsSec) * time.Second,
+		ExtraHeaders: extra, OptionsInterval: optionsInterval(t.OptionsSec), DTX: t.Media.DTX,
 		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener,
 		ExternalHost:  t.ExternalHost,
 		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
@@ -64,7 +72,7 @@ func (f *Front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret
 	created, err := f.Store.PutTrunk(ctx, t, keepSecret, who)
 	f.p.doubt(err)
 	if err == nil {
-		f.configured(ctx)
+		f.configured(ctx, t.ID)
 		err = f.p.setTrunks(ctx)
 	}
 	if err == nil {
@@ -88,7 +96,7 @@ func (p *Process) tellHealth(id engine.TrunkID) {
 				now = &h
 			}
 		}
-		if now == nil || told != nil && told.Up == now.Up {
+		if now == nil || told != nil && told.Life == now.Life {
 			return
 		}
 		p.tree.TrunkHealth(*now)
@@ -102,7 +110,7 @@ func (f *Front) DeleteTrunk(ctx context.Context, id engine.TrunkID, who engine.W
 		f.p.doubt(err)
 		return err
 	}
-	f.configured(ctx)
+	f.configured(ctx, "")
 	f.p.sip.RemoveTrunk(id)
 	return f.tree.TrunksChanged(ctx)
 }
@@ -116,11 +124,13 @@ func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony
 	}
 	out := make(map[engine.TrunkID]telephony.TrunkStatus, len(owned))
 	for id, s := range owned {
-		out[id] = telephony.TrunkStatus{Status: s}
+		out[id] = telephony.TrunkStatus{Status: s, Elsewhere: f.p.origins.of(id)}
 	}
 	for _, h := range f.p.sip.Health() {
 		if s, ok := out[h.Trunk]; ok {
-			s.CheckedAt = &h.At
+			if !h.At.IsZero() {
+				s.CheckedAt = &h.At
+			}
 			if s.Reason == "" {
 				s.Reason = h.Reason
 			}

@@ -38,6 +38,7 @@ func TestAnAddressIsAskedWhetherItTakesCalls(t *testing.T) {
 	f("404 Not Found", "")
 	f("503 Service Unavailable", "SIP 503")
 	f("408 Request Timeout", "SIP 408")
+	f("500 Server Internal Error", "SIP 500")
 	if err := askWithin(t, s, "sip:@", patience); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Error(err)
 	}

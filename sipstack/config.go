@@ -29,8 +29,8 @@ type Config struct {
 	Log         zerolog.Logger
 	// Resolver resolves DNS names; nil means net.DefaultResolver.
 	Resolver Resolver
-	// OnTrunkHealth gets the first result of a trunk's OPTIONS keepalive and every change after it;
-	// a registered trunk is up only while it is also registered. It must not block; nil is allowed.
+	// OnTrunkHealth gets a trunk's health when it is set, and every change of its Life after that. It
+	// must not block; nil is allowed.
 	OnTrunkHealth func(engine.TrunkHealth)
 	// OnLegOver gets the final event of every leg of this process and whether it was answered; only
 	// while it runs, it can ask for the leg's messages. It must not block nor call the Stack; nil

@@ -155,13 +155,10 @@ func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
 	other := script{sip.INVITE: answers("486 Busy Here"), sip.OPTIONS: answers("200 OK")}.start(t)
 	ns.record("_sip._udp.carrier.example.", 1, silent.port())
 	ns.record("_sip._udp.carrier.example.", 2, other.port())
-	health := make(chan engine.TrunkHealth, 10)
-	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast,
-		OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	health := make(lives, 10)
+	s := newStack(t, sipstack.Config{Resolver: ns.resolver(), Timers: fast, OnTrunkHealth: health.note})
 	setTrunk(s, 0, func(c *sipstack.TrunkConfig) { byName(c); c.OptionsInterval = fast.T1 * 20 })
-	if h := <-health; !h.Up {
-		t.Fatalf("%+v", h)
-	}
+	health.expect(t, engine.TrunkUnproven, engine.TrunkAlive)
 	l := listen(t, nil)
 	for range 3 {
 		l.expect(place(s, l), "sent refused(486)")
@@ -171,7 +168,7 @@ func TestAnAddressThatLeavesOptionsUnansweredIsPutLast(t *testing.T) {
 	}
 	silent.repeated(sip.OPTIONS, 2)
 	other.request(sip.OPTIONS, 3) // keepalives go on, and the trunk is up
-	eventually(t, "the trunk is up", func() bool { return s.Health()[0].Up })
+	eventually(t, "the trunk is up", func() bool { return s.Health()[0].Life == engine.TrunkAlive })
 }
 
 func TestRegistrationFailsOverToTheNextAddress(t *testing.T) {

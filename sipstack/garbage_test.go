@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/engine"
 	"dialler/sipstack"
 
 	"github.com/emiago/sipgo/sip"
@@ -32,7 +33,13 @@ func TestAnAnswerOfAnotherTransactionOrVersionIsNoSignOfLife(t *testing.T) {
 				}
 			})
 			setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.OptionsInterval = time.Hour })
-			eventually(t, "it is down", func() bool { h := s.Health(); return len(h) == 1 && !h[0].Up })
+			eventually(t, "it stays unproven", func() bool {
+				h := s.Health()[0]
+				if h.Life != engine.TrunkUnproven {
+					t.Fatalf("%+v", h)
+				}
+				return h.Reason == "no reply to OPTIONS"
+			})
 		})
 	}
 }

@@ -69,11 +69,10 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 				return "", "" // repeated by timer E
 			}
 		})}.start(t)
-	health := make(chan engine.TrunkHealth, 10)
-	s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 50 * time.Millisecond},
-		OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	health := make(lives, 10)
+	s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 50 * time.Millisecond}, OnTrunkHealth: health.note})
 	setTrunk(s, u.port(), registering)
-	if h := <-health; h.Up || !strings.HasPrefix(h.Reason, "not registered") {
+	if h := health.expect(t, engine.TrunkLost); !strings.HasPrefix(h.Reason, "not registered") {
 		t.Fatalf("%+v", h)
 	}
 	l := listen(t, nil)
@@ -82,13 +81,8 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	close(let)
-	select {
-	case h := <-health:
-		if !h.Up || h.Reason != "registered: 200 OK" {
-			t.Fatalf("%+v", h)
-		}
-	case <-time.After(patience):
-		t.Fatalf("no health; %+v", s.Registrations())
+	if h := health.expect(t, engine.TrunkAlive); h.Reason != "registered: 200 OK" || h.At.IsZero() {
+		t.Fatalf("%+v", h)
 	}
 	l.expect(place(s, l), "sent refused(486)")
 	r := s.Registrations()[0]
@@ -106,7 +100,7 @@ func TestARegisteredTrunkIsUpOnlyWhileItIsRegistered(t *testing.T) {
 		header(m, "Expires") != "600" || m.Contact().Address.Port != int(addr(s).Port()) {
 		t.Fatalf("%s", m)
 	}
-	if hs := s.Health(); len(hs) != 1 || !hs[0].Up {
+	if hs := s.Health(); len(hs) != 1 || hs[0].Life != engine.TrunkAlive {
 		t.Fatalf("%+v", hs)
 	}
 }
@@ -131,19 +125,10 @@ func TestABindingThatIsNotRefreshedExpires(t *testing.T) {
 		}
 		return "200 OK", "Expires: 1\r\n" // without Contact: what was asked for, for that long
 	})}.start(t)
-	health := make(chan engine.TrunkHealth, 10)
-	s := newStack(t, sipstack.Config{Timers: quickRetry(), OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
+	health := make(lives, 10)
+	s := newStack(t, sipstack.Config{Timers: quickRetry(), OnTrunkHealth: health.note})
 	setTrunk(s, u.port(), registering)
-	for i, up := range []bool{false, true, false} {
-		select {
-		case h := <-health:
-			if h.Up != up {
-				t.Fatalf("%d: %+v", i, h)
-			}
-		case <-time.After(patience):
-			t.Fatalf("health %d does not come: %+v", i, s.Registrations())
-		}
-	}
+	health.expect(t, engine.TrunkLost, engine.TrunkAlive, engine.TrunkLost)
 }
 
 func TestMinExpiresIsAskedFor(t *testing.T) {

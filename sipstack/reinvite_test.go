@@ -3,6 +3,7 @@ package sipstack_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,12 +19,19 @@ type negotiator struct {
 	mu     sync.Mutex
 	answer []string // the answers that it was given
 	from   netip.Addr
+	ended  []engine.LegID // that were hung up
 }
 
 func (n *negotiator) AnsweredFrom(_ engine.AttemptID, _ engine.LegID, host netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.from = host
+}
+
+func (n *negotiator) HungUp(_ engine.AttemptID, leg engine.LegID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ended = append(n.ended, leg)
 }
 
 func (*negotiator) Reoffer(_ engine.AttemptID, _ engine.LegID, offer []byte) ([]byte, error) {
@@ -82,6 +90,22 @@ func TestOffersOfTheFarSideAreAnsweredByTheMedia(t *testing.T) {
 	l.expect(leg, "sent answered(200) closed(200)")
 	if bye := u.request(sip.BYE, 1); bye.Recipient.User != "moved" {
 		t.Fatalf("the target was refreshed: %s", bye)
+	}
+}
+
+func TestTheMediaFallsSilentBeforeTheByeLeaves(t *testing.T) {
+	n := &negotiator{}
+	u := script{sip.INVITE: answers("200 OK")}.start(t) // the BYE is not answered
+	s := newStack(t, sipstack.Config{Media: n})
+	setTrunk(s, u.port(), nil)
+	_, leg, _ := answered(t, s, u)
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	s.HangUpLeg(leg, engine.HangUpCause{Q850: 16})
+	u.request(sip.BYE, 1)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Equal(n.ended, []engine.LegID{leg}) {
+		t.Fatalf("the media was told of the end of %v", n.ended)
 	}
 }
 

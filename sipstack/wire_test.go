@@ -393,47 +393,6 @@ func TestRepeatedFailureIsAckedAgain(t *testing.T) {
 	}
 }
 
-func TestTrunkHealth(t *testing.T) {
-	health := make(chan engine.TrunkHealth, 10)
-	next := func(up bool) engine.TrunkHealth {
-		t.Helper()
-		select {
-		case h := <-health:
-			if h.Up != up || h.Trunk != trunkID || h.At.IsZero() || h.Reason == "" {
-				t.Fatalf("%+v", h)
-			}
-			return h
-		case <-time.After(patience):
-			t.Fatal("no health")
-		}
-		panic("unreachable")
-	}
-	u := script{sip.OPTIONS: answers("404 Not Found")}.start(t) // any final response is a sign of life
-	s := newStack(t, sipstack.Config{Timers: fast, OnTrunkHealth: func(h engine.TrunkHealth) { health <- h }})
-	every := func(c *sipstack.TrunkConfig) { c.OptionsInterval = 700 * time.Millisecond }
-	setTrunk(s, u.port(), every)
-	if h := next(true); h.Reason != "404 Not Found" {
-		t.Fatalf("%+v", h)
-	}
-	u.request(sip.OPTIONS, 2)
-	if err := u.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	next(false)
-	if hs := s.Health(); len(hs) != 1 || hs[0].Up {
-		t.Fatalf("%+v", hs)
-	}
-	again := script{sip.OPTIONS: answers("200 OK")}.start(t)
-	setTrunk(s, again.port(), every)
-	next(true)
-	setTrunk(s, 1, func(c *sipstack.TrunkConfig) { every(c); c.Transport = sipstack.TCP })
-	next(false)
-	s.RemoveTrunk(trunkID)
-	if hs := s.Health(); len(hs) != 0 {
-		t.Fatalf("%+v", hs)
-	}
-}
-
 func TestCloseLeavesNothingRunning(t *testing.T) {
 	far, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

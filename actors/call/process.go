@@ -38,11 +38,11 @@ type Config struct {
 	// ResultToken returns the bearer token for a call's result.
 	ResultToken func(engine.CallID) string
 	// OnInvite reports how long each attempt waited from its admission to its first INVITE;
-	// OnQuality the audio quality of each call with audio; OnStage how long after the answer each
+	// OnQuality the audio quality of each call, and its trunk; OnStage how long after the answer each
 	// call reached a stage, where the information message counts from the start of the 2 s rule.
 	// They must not block.
 	OnInvite  func(waited time.Duration)
-	OnQuality func(engine.MediaQuality)
+	OnQuality func(engine.TrunkID, engine.MediaQuality)
 	OnStage   func(s Stage, took time.Duration)
 	// PlacedHere says whether a leg over a trunk, with this Contact address, was placed from this
 	// process's address; nil means none was.
@@ -63,7 +63,7 @@ func (c Config) WithDefaults() Config {
 		c.OnInvite = func(time.Duration) {}
 	}
 	if c.OnQuality == nil {
-		c.OnQuality = func(engine.MediaQuality) {}
+		c.OnQuality = func(engine.TrunkID, engine.MediaQuality) {}
 	}
 	if c.PlacedHere == nil {
 		c.PlacedHere = func(engine.TrunkID, string) bool { return false }

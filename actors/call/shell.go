@@ -158,7 +158,7 @@ func (s *Shell) do(e call.Effect) {
 		q := d.Media.CloseMedia(a.ID)
 		s.closed = call.MediaClosed{Quality: q}
 		s.Apply(&s.closed)
-		d.OnQuality(q)
+		d.OnQuality(a.Trunk, q)
 	case *call.AttachLegs:
 		s.Apply(&call.LegsAttached{Known: len(d.Phone.AttachLeg(e.Attempt, s.legSink))})
 	case *call.AttachMedia:

@@ -15,6 +15,8 @@ import (
 // Store is what campaigns need from the database. Calls block and run outside
 // Receive; their results come back as messages.
 type Store interface {
+	// Campaign returns a campaign as it is stored.
+	Campaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)
 	// AcquireCampaign takes ownership: it increments the fencing epoch and returns the campaign's
 	// row, or ErrCampaignNotFound.
 	AcquireCampaign(ctx context.Context, id engine.CampaignID) (campaign.Campaign, error)

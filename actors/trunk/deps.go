@@ -21,6 +21,7 @@ type Deps struct {
 // Stats are the metrics of the trunks.
 type Stats struct {
 	Leases  atomic.Int64
-	Down    atomic.Int64 // active trunks that cannot take calls
-	AllDown atomic.Bool  // whether no active trunk takes calls
+	Down    atomic.Int64                     // active trunks that cannot take calls
+	AllDown atomic.Bool                      // whether no active trunk takes calls
+	Lost    atomic.Pointer[[]engine.TrunkID] // the active trunks that are down by their signs of life
 }

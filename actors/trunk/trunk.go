@@ -21,7 +21,7 @@ type trunkActor struct {
 	now    time.Time
 	strays leases.Strays[engine.LegID]
 	lost   quota.Strays[engine.LegID] // per the database, if several nodes use the trunk
-	down   bool                       // counted as down
+	shown  trunk.Health               // last counted and told
 }
 
 // expire triggers the lease check.
@@ -30,23 +30,30 @@ type expire struct{}
 func (a *trunkActor) Receive(ctx actor.Context) {
 	a.now = a.d.Clock.Now()
 	a.receive(ctx)
-	a.count()
+	a.show(ctx)
 }
 
-// count maintains the number of trunks that are down. A trunk on trial after a pause counts as down
-// until the trial succeeds.
-func (a *trunkActor) count() {
+// show tells of a change of health, and maintains the number of trunks that are down. A trunk on
+// trial after a pause counts as down until the trial succeeds; one that is unproven does not.
+func (a *trunkActor) show(ctx actor.Context) {
 	h := a.t.Health(a.now)
-	down := h != trunk.Up && h != trunk.Off
-	if down == a.down {
+	if h == a.shown {
 		return
 	}
-	a.down = down
-	if down {
-		a.d.Stats.Down.Add(1)
-	} else {
-		a.d.Stats.Down.Add(-1)
+	was, is := down(a.shown), down(h)
+	if a.shown = h; was != is {
+		a.d.Stats.Down.Add(map[bool]int64{true: 1, false: -1}[is])
 	}
+	a.tell(ctx)
+}
+
+func down(h trunk.Health) bool {
+	switch h {
+	case trunk.Down, trunk.Broken, trunk.Held, trunk.Trying:
+		return true
+	case "", trunk.Up, trunk.Unproven, trunk.Off:
+	}
+	return false
 }
 
 func (a *trunkActor) receive(ctx actor.Context) {
@@ -81,8 +88,7 @@ func (a *trunkActor) receive(ctx actor.Context) {
 	case *Status:
 		a.d.Reply(ctx.Sender(), a.t.Status(a.now), nil)
 	case *engine.TrunkHealth:
-		a.t.Options(m.Up)
-		a.tell(ctx)
+		a.t.Heard(m.Life)
 	case *engine.TrunkSettings:
 		a.t.Configure(*m)
 		a.tell(ctx)

@@ -118,18 +118,24 @@ func (t *trunks) Receive(ctx actor.Context) {
 	}
 }
 
-// countDown publishes whether no active trunk takes calls.
+// countDown publishes whether no active trunk takes calls, and which ones are lost.
 func (t *trunks) countDown() {
 	down, active := 0, 0
+	var lost []engine.TrunkID
 	for _, s := range t.set {
 		if s.Active {
 			active++
-			if c, ok := t.known[s.ID]; ok && c.Down() {
+			c, ok := t.known[s.ID]
+			if ok && c.Down() {
 				down++
+			}
+			if c.Health == trunk.Down {
+				lost = append(lost, s.ID)
 			}
 		}
 	}
 	t.d.Stats.AllDown.Store(down == active)
+	t.d.Stats.Lost.Store(&lost)
 }
 
 // configure applies the settings; a trunk that was not edited keeps its hold. first makes the
@@ -166,7 +172,7 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 	}
 }
 
-// place chooses a trunk for the legs without one.
+// place chooses trunks for the legs without one.
 func (t *trunks) place(ctx actor.Context, op *reservation) {
 	cands := make([]trunk.Candidate, 0, len(t.known))
 	for _, c := range t.known {

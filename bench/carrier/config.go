@@ -1,6 +1,7 @@
 package carrier
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type Config struct {
 	// Dead makes everything disappear, in both directions, as if the trunk's far end had lost
 	// power; Configure can switch it.
 	Dead bool `json:"dead,omitempty"`
+	// Options is the status with which OPTIONS are answered: 0 is 200, -1 no answer.
+	Options int `json:"options,omitempty"`
 	// Loss is the fraction of UDP messages lost in each direction. With it, bye_before_ack and
 	// missing ACKs are no longer the caller's fault.
 	Loss float64 `json:"loss,omitempty"`
@@ -176,6 +179,7 @@ type rules struct {
 	channels    int64
 	retryAfter  time.Duration
 	dead        bool
+	options     int
 	loss        float64
 }
 
@@ -214,7 +218,7 @@ func (c *Config) rules() (*rules, error) {
 	}
 	r := &rules{
 		seed: c.Seed, profile: profile, script: c.Script, credentials: c.Credentials,
-		channels: int64(c.Channels), retryAfter: c.RetryAfter, dead: c.Dead, loss: c.Loss,
+		channels: int64(c.Channels), retryAfter: c.RetryAfter, dead: c.Dead, options: cmp.Or(c.Options, 200), loss: c.Loss,
 	}
 	if c.CPS > 0 {
 		burst := c.CPSBurst

@@ -51,8 +51,10 @@ func (c *Carrier) handle(m *message, p peer) {
 	case "BYE":
 		c.onBye(cl, m, p, now)
 	case "OPTIONS":
-		c.reply(m, p, 200, "", "Accept: application/sdp\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, "+
-			"REGISTER\r\n")
+		if status := c.rules.Load().options; status > 0 {
+			c.reply(m, p, status, "", "Accept: application/sdp\r\nAllow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, "+
+				"INFO, REGISTER\r\n")
+		}
 	case "REGISTER":
 		c.onRegister(m, p)
 	case "PRACK":

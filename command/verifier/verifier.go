@@ -58,6 +58,10 @@ func Print(out io.Writer, v *evidence.Verdict, trusted, asJSON bool) error {
 		_, _ = fmt.Fprintf(out, "%d attempts, %d answered, %d served, %d abandoned: %.3f %% of %d live answers; at most "+
 			"%.3f %% allowed\n",
 			m.Attempts, m.Answered, m.Served, m.Abandoned, float64(m.RatePPM)/10_000, m.LiveAnswers, float64(m.CapPPM)/10_000)
+		for _, a := range m.Anchors {
+			_, _ = fmt.Fprintf(out, "%s was shown seal %d at %s, which covers %d of %d batches; ask whether its hash there is "+
+				"%s\n", a.URL, a.N, a.At.Format(time.RFC3339), a.Batch, m.Batches, a.Hash)
+		}
 		for _, w := range v.Wrong {
 			_, _ = fmt.Fprintf(out, "WRONG: %s\n", w)
 		}

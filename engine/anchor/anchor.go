@@ -8,6 +8,7 @@ package anchor
 import (
 	"bufio"
 	"bytes"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -99,16 +100,21 @@ func Read(in io.Reader, f func(Receipt)) error {
 }
 
 // Compare compares receipts with the seals: each names a seal that must be there with the same hash,
-// and a time stamp must be one of that hash. It returns a sentence for each that does not hold.
-func Compare(receipts []Receipt, lookup func(n int64) (Hash, bool)) (wrong []string) {
+// and a time stamp must be one of that hash, by whoever roots vouch for (Verify). It returns a sentence for
+// each that does not hold.
+func Compare(receipts []Receipt, roots *x509.CertPool, lookup func(n int64) (Hash, bool)) (wrong []string) {
 	for i := range receipts {
 		r := &receipts[i]
 		say := func(what string) {
-			wrong = append(wrong, fmt.Sprintf("seal %d, shown to %s at %s: %s", r.N, r.URL,
-				r.At.UTC().Format(time.RFC3339), what))
+			to := r.URL
+			if to == "" {
+				to = "a witness" // that kept nothing but the statement
+			}
+			wrong = append(wrong, fmt.Sprintf("seal %d, shown to %s at %s: %s", r.N, to, r.At.UTC().Format(time.RFC3339),
+				what))
 		}
 		if r.Kind == TimeStamp {
-			if _, err := Verify(r.Data, r.Hash, nil); err != nil {
+			if _, err := Verify(r.Data, r.Hash, nil, roots); err != nil {
 				say("its time stamp does not vouch for its hash: " + err.Error())
 			}
 		}

@@ -252,21 +252,25 @@ func (c *Call) goOn() {
 	c.Later = nil
 }
 
-// settled releases what waited for a step; refused is the database's reason for refusing it.
-func (c *Call) settled(step int, refused error) {
+// settled releases what waited for a step; refused is the database's reason for refusing it. intent says that
+// it was an attempt's intent: what else is written while the INVITE leaves may be refused as well.
+func (c *Call) settled(step int, refused error, intent bool) {
 	if !c.Has() {
 		return
 	}
 	c.Acked = max(c.Acked, step)
-	if refused != nil && c.Machine.A.State == attempt.Reserved && len(c.Machine.A.Legs) == 1 {
+	if refused != nil && intent && c.Machine.A.State == attempt.Reserved && len(c.Machine.A.Legs) == 1 {
 		c.Gated = nil
 		c.apply(attempt.Event{Kind: attempt.IntentRefused, At: c.in.Now, Err: engine.ErrorCode(refused),
 			Until: engine.ErrorUntil(refused)})
 		return
 	}
-	if errors.Is(refused, journal.ErrStaleEpoch) && c.Live() {
-		c.replaced()
-		return
+	if errors.Is(refused, journal.ErrStaleEpoch) {
+		if c.Live() {
+			c.replaced()
+			return
+		}
+		c.Taken = c.Taken || c.owner.contact() == ""
 	}
 	c.release(c.in.Now)
 }

@@ -104,7 +104,7 @@ func TimesOf(cmd *campaign.Trigger) *contact.Times {
 
 // triggered is the event of a trigger; After is the contact as the trigger found or created it.
 func (c *Contact) triggered(t *Trigger, d journal.Data) journal.Event {
-	e := c.event(journal.ContactTriggered)
+	e := c.about(journal.ContactTriggered)
 	e.Data = d
 	e.Data.Times = TimesOf(&t.Command)
 	if e.Data.Before == nil {
@@ -167,7 +167,7 @@ func (c *Contact) putOff(ev contact.Event, t *Trigger) {
 		return
 	}
 	d.DueAt, d.Reason = c.Machine.C.DueAt, ev.Reason
-	changed := c.event(journal.ContactChanged)
+	changed := c.about(journal.ContactChanged)
 	changed.Data = d
 	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{changed}}
 	if t == nil {
@@ -190,7 +190,7 @@ func (c *Contact) leaveAlone(reason string, t *Trigger) {
 	if !ok {
 		return
 	}
-	excluded := c.event(journal.ContactExcluded)
+	excluded := c.about(journal.ContactExcluded)
 	excluded.Data = d
 	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{excluded}}
 	if t == nil {
@@ -270,7 +270,7 @@ func (c *Contact) exclude(m *Exclude) {
 		// not in the history.
 		if !was || *d.Before != *d.After {
 			d.Who = m.Who
-			e := c.event(journal.ContactExcluded)
+			e := c.about(journal.ContactExcluded)
 			e.Data = d
 			w.Events = []journal.Event{e}
 		}

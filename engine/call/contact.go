@@ -418,6 +418,15 @@ func (c *Contact) event(t journal.Type) journal.Event {
 		Contact: c.Machine.C.ID, Attempt: c.Call.Machine.A.ID}
 }
 
+// about is an event of the contact itself; it names the attempt only while that lives.
+func (c *Contact) about(t journal.Type) journal.Event {
+	e := c.event(t)
+	if !c.Call.Live() {
+		e.Attempt = ""
+	}
+	return e
+}
+
 func (c *Contact) adopt(at attempt.Attempt) {
 	c.Call.own(at, c.Rules.Attempt, c.Rules.Bot)
 	c.Call.Machine.Config.MustConsume = c.Machine.C.Unconsumed >= contact.MaxUnconsumed

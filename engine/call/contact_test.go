@@ -1,6 +1,7 @@
 package call
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -447,6 +448,45 @@ func TestATriggerOfAFinalContactReopensAndDialsItInOneWrite(t *testing.T) {
 	r = up(t, excludedRow, func(rl *Rules) { rl.Sticky = true })
 	r.on(dial(), "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
 		"answer someone contact_excluded", "idle")
+}
+
+// A trigger that finds a contact being dialled may be refused, as one that came twice with its key; the dial goes on.
+func TestTheRefusalOfATriggerIsNotThatOfTheIntentBeforeIt(t *testing.T) {
+	r := up(t, nil, nil)
+	r.apply(dialOf(first))
+	r.apply(&Reopen{Trigger: &Trigger{Request: someone, Command: campaign.Trigger{Idempotency: idempotency("k")}}})
+	intent, merged := r.call.Step-1, r.call.Step
+	r.durable(intent)
+	r.clear()
+	refused := engine.Conflict("idempotency_in_progress", "")
+	r.apply(&Durable{Step: merged, Err: refused})
+	if !r.call.Live() || r.has("line of a over") {
+		t.Errorf("the attempt is %s: %v", r.call.Machine.A.State, r.log)
+	}
+	if a := last[*Answer](r); a.Request != someone || !errors.Is(a.Err, refused) {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Nothing that happens to a contact is told of an attempt that has ended, though a leg of it is still watched.
+func TestATriggerIsToldOfTheAttemptOnlyWhileThatLives(t *testing.T) {
+	merged := &Reopen{Trigger: &Trigger{Request: someone}}
+	r := up(t, nil, nil)
+	r.talking(first)
+	r.apply(merged)
+	if e := r.write().Events[0]; e.Type != journal.ContactTriggered || e.Attempt != first {
+		t.Errorf("in the call: %s of %q", e.Type, e.Attempt)
+	}
+	at := ended(t, first)
+	at.Legs[0].EndedAt = nil
+	r = newRig(t)
+	r.contact = NewContact(rowOf(nil), rulesOf(nil), limits, nil)
+	r.call = &r.contact.Call
+	r.apply(&Started{Lost: &at})
+	r.apply(merged)
+	if e := r.write().Events[0]; e.Type != journal.ContactTriggered || e.Attempt != "" {
+		t.Errorf("after the call: %s of %q", e.Type, e.Attempt)
+	}
 }
 
 func TestATriggerOfAContactThatThereIs(t *testing.T) {

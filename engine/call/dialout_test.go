@@ -181,6 +181,21 @@ func TestAResultOfADialoutThatIsOver(t *testing.T) {
 	}
 }
 
+// Another node has the call since: the result is neither stored here nor taken for stored when it comes again.
+func TestAResultThatTheDatabaseRefusesIsForTheNextOwner(t *testing.T) {
+	at := ended(t, first)
+	at.Campaign, at.Contact = "", ""
+	m := resultOf(first)
+	r := newRig(t)
+	r.dialout = NewDialout(first, engine.Bot{}, limits, true)
+	r.call = &r.dialout.Call
+	r.on(m, "fetch a")
+	r.apply(fetched(m, &at, nil))
+	r.clear()
+	r.on(&Durable{Step: 1, Err: journal.ErrStaleEpoch}, "answer someone stale_epoch", "dialout over 1")
+	r.on(m, "answer someone call_being_closed", "dialout over 2")
+}
+
 func TestTwoResultsOfADialoutAtOnce(t *testing.T) {
 	at := ended(t, first)
 	m := resultOf(first)

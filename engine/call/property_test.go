@@ -29,6 +29,7 @@ type ledger struct {
 	acked    int                                  // newest durable step, spooled or not
 	freed    map[engine.AttemptID]int             // numbers given back
 	ends     map[engine.AttemptID]int             // ends written
+	placed   map[engine.AttemptID]bool            // INVITEs
 	begun    map[engine.AttemptID]bool            // dials handed in
 	fetching []*StoreResult                       // results whose attempt is being read
 	asking   []*Dial                              // the hook is asked
@@ -38,11 +39,20 @@ type ledger struct {
 	trace    []string
 }
 
+// errInProgress refuses what came twice with one key.
+var errInProgress = engine.Conflict("idempotency_in_progress", "")
+
 func (l *ledger) request() engine.Request {
 	l.requests++
 	r := engine.Request(fmt.Sprintf("r%d", l.requests))
 	l.asked[r] = 0
 	return r
+}
+
+// trigger is one with a key of its own.
+func (l *ledger) trigger() *Trigger {
+	r := l.request()
+	return &Trigger{Request: r, Command: campaign.Trigger{Idempotency: idempotency(string(r))}}
 }
 
 func (l *ledger) fail(format string, args ...any) {
@@ -73,12 +83,17 @@ func (l *ledger) check(e Effect) {
 				if l.ends[ev.Attempt]++; l.ends[ev.Attempt] > 1 {
 					l.fail("the end of an attempt is written twice")
 				}
+				// No network here says that an INVITE was not sent after all.
+				if at := &e.Write.Attempts[0]; l.placed[ev.Attempt] && at.Legs[0].Proof == engine.ProofNotSent {
+					l.fail("an INVITE has left, and its attempt ends as never sent")
+				}
 			case journal.AttemptAnswered, journal.LegAdded:
 				l.answered[ev.Attempt] = e.Step
 			}
 		}
 	case *PlaceLeg:
 		id := e.Leg.Attempt
+		l.placed[id] = true
 		if !l.intent[id] {
 			l.fail("an INVITE leaves before its intent is durable")
 		}
@@ -137,7 +152,11 @@ func (l *ledger) commit(spooled bool, err error) {
 	if p.Spooled {
 		err = nil
 	}
-	if p.Write.Intent == nil {
+	switch { // what a database refuses
+	case err == nil || p.Write.Intent != nil:
+	case p.Write.Reply != nil:
+		err = errInProgress
+	default:
 		err = nil
 	}
 	if err == nil {
@@ -232,7 +251,7 @@ func TestWhateverHappensToAContact(t *testing.T) {
 		l := &ledger{rig: r, rt: rt, intent: map[engine.AttemptID]bool{}, answered: map[engine.AttemptID]int{},
 			freed: map[engine.AttemptID]int{},
 			ends:  map[engine.AttemptID]int{}, begun: map[engine.AttemptID]bool{}, asked: map[engine.Request]int{},
-			stored: map[engine.AttemptID]attempt.Attempt{}}
+			stored: map[engine.AttemptID]attempt.Attempt{}, placed: map[engine.AttemptID]bool{}}
 		l.step(&Started{})
 		dials := 0
 		for range rapid.IntRange(1, 40).Draw(rt, "events") {
@@ -253,7 +272,7 @@ func TestWhateverHappensToAContact(t *testing.T) {
 				dials++
 				d := dialOf(id)
 				if rapid.Bool().Draw(rt, "triggered") {
-					d.Trigger = &Trigger{Request: l.request()}
+					d.Trigger = l.trigger()
 					d.Reopens = !l.contact.Machine.C.Open()
 				}
 				l.begun[id] = true
@@ -333,7 +352,7 @@ func TestWhateverHappensToAContact(t *testing.T) {
 					}
 				}
 			case "reopen":
-				l.step(&Reopen{Trigger: &Trigger{Request: l.request()}})
+				l.step(&Reopen{Trigger: l.trigger()})
 			case "report":
 				l.step(&Report{})
 				// The trigger of a dial that waits for the hook or the run stays unanswered, and a

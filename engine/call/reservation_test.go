@@ -14,6 +14,7 @@ func TestLegsGoFromTrunkToTrunkUntilEachHasAChannel(t *testing.T) {
 	trunks := map[engine.TrunkID]*trunk.Trunk{}
 	for i, id := range []engine.TrunkID{"one", "two"} {
 		trunks[id] = trunk.New(engine.TrunkSettings{ID: id, Active: true, CPSCap: 50, ChannelCap: 1, Priority: i})
+		trunks[id].Heard(engine.TrunkAlive)
 	}
 	place := func(r *Reservation) *Reservation {
 		for {

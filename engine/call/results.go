@@ -14,6 +14,9 @@ func (c *Call) result(m *StoreResult) {
 		c.Fetching--
 	}
 	switch {
+	case c.Taken && c.owner.contact() == "": // whoever has the call stores it
+		c.answer(m.Request, nil, ErrBeingClosed)
+		return
 	case c.owner.number().Erased() || m.Attempt != nil && m.Attempt.To.Erased():
 		c.answer(m.Request, nil, ErrPersonErased)
 		return

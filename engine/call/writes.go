@@ -62,9 +62,10 @@ func (c *Call) durable(m *Durable) {
 				c.Pending[i].Spooled = true
 			}
 		}
-		c.settled(m.Step, nil)
+		c.settled(m.Step, nil, false)
 		return
 	}
+	intent := false
 	for len(c.Pending) > 0 && c.Pending[0].Step <= m.Step {
 		p := c.Pending[0]
 		c.Pending = slices.Delete(c.Pending, 0, 1)
@@ -72,9 +73,10 @@ func (c *Call) durable(m *Durable) {
 			// The history still contains it, with the end of the attempt.
 			c.RefusedEvents = p.Write.Events
 		}
+		intent = p.Step == m.Step && p.Write.Intent != nil
 		c.follow(&p.Then, m.Err)
 	}
-	c.settled(m.Step, m.Err)
+	c.settled(m.Step, m.Err, intent)
 	if c.RefusedEvents != nil { // the attempt had been given up before
 		w := &journal.Write{Events: c.RefusedEvents}
 		c.RefusedEvents = nil

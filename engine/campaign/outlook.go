@@ -147,6 +147,8 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 		"every trunk is down; nothing is dialled until one is up again")
 	warn(f.TrunksUp > 0 && f.TrunksUp < f.Trunks, "trunk", "trunk_partly_down",
 		strconv.Itoa(f.Trunks-f.TrunksUp)+" of "+strconv.Itoa(f.Trunks)+" trunks are down")
+	warn(f.TrunksUp > 0 && f.TrunksUp == f.TrunksUnproven, "trunk", "trunk_unproven",
+		"no trunk has been heard from yet; one call at a time goes until one is")
 	usable, barred := f.pool(c)
 	warn(barred > 0 && usable > 0, "number_pool", "numbers_barred",
 		strconv.Itoa(barred)+" of the pool's numbers are quarantined or retired and are not used")

@@ -25,7 +25,8 @@ type PreflightFacts struct {
 	BotBySIP         bool
 	BotOutage        string // why the bot takes no calls now, "" if it does
 	Seats, FreeSeats int    // of the bot
-	TrunksUp         int    // active trunks that take calls
+	TrunksUp         int    // active trunks that take calls, …
+	TrunksUnproven   int    // … and of these those that were not heard from yet
 	CPS, Channels    int    // of the active trunks together
 	DatabaseDown     bool
 	Draining         bool

@@ -96,6 +96,7 @@ func TestWarningsOfPreflightDoNotRefuse(t *testing.T) {
 			c.Settings.Numbers = append(c.Settings.Numbers, "+4930111113")
 		},
 		"trunk_down":        func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.TrunksUp = 0 },
+		"trunk_unproven":    func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.TrunksUnproven = 1 },
 		"trunk_partly_down": func(_ *Campaign, f *PreflightFacts, _ *Outlook) { f.Trunks = 2 },
 		"outside_window":    func(c *Campaign, _ *PreflightFacts, _ *Outlook) { c.Settings.Window.Start = 13 * 60 },
 		"window_too_short": func(c *Campaign, _ *PreflightFacts, o *Outlook) {

@@ -50,7 +50,7 @@ func SuppliesOf(trunks []trunk.Status, numbers map[engine.PhoneNumber]numberpool
 			s.CPS.Of += t.Rate
 			s.Channels.Used += float64(t.Legs)
 			s.Channels.Of += float64(t.Channels)
-		case trunk.Down, trunk.Broken, trunk.Held, trunk.Off:
+		case trunk.Unproven, trunk.Down, trunk.Broken, trunk.Held, trunk.Off:
 			s.CPS.Out[string(t.Health)]++
 			s.Channels.Out[string(t.Health)]++
 		}
@@ -114,6 +114,7 @@ func (r *Resource) outWords() string {
 		string(numberpool.CapDay):        "at the cap of the day",
 		string(numberpool.CapAway):       "counted by a node that does not answer",
 		string(trunk.Off):                "switched off",
+		string(trunk.Unproven):           "not heard from yet",
 	}
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(r.Out)) {

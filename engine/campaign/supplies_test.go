@@ -10,7 +10,7 @@ import (
 
 func TestTheCapacityOfACampaignIsWhatCanBeUsedNow(t *testing.T) {
 	var trunks []trunk.Status
-	for _, health := range []trunk.Health{trunk.Up, trunk.Trying, trunk.Held} {
+	for _, health := range []trunk.Health{trunk.Up, trunk.Trying, trunk.Held, trunk.Unproven} {
 		trunks = append(trunks, trunk.Status{Health: health, Rate: 10, Placed: 4.5, Legs: 7, Channels: 30})
 	}
 	have := SuppliesOf(trunks, map[engine.PhoneNumber]numberpool.Status{
@@ -33,7 +33,7 @@ func TestTheCapacityOfACampaignIsWhatCanBeUsedNow(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v, binding %d", constraint, r, w, binds)
 			}
 		}
-		if l.Resources[1].Out["held"] != 1 || l.Resources[3].Out["rest"] != 1 {
+		if l.Resources[1].Out["held"] != 1 || l.Resources[1].Out["unproven"] != 1 || l.Resources[3].Out["rest"] != 1 {
 			t.Errorf("%+v", l.Resources)
 		}
 	}

@@ -59,6 +59,7 @@ const (
 	RemedyResume           Remedy = "resume"
 	RemedyChangeWindow     Remedy = "change_window"
 	RemedyRaiseConcurrency Remedy = "raise_concurrency"
+	RemedyRaiseMaxLines    Remedy = "raise_max_lines"
 	RemedyRaiseSeats       Remedy = "raise_seats"
 	RemedyActivateBot      Remedy = "activate_bot"
 	RemedyCheckBot         Remedy = "check_bot"
@@ -140,6 +141,10 @@ func (l *Live) say(c *Campaign, r *Reason) said {
 			"Dialling resumes when it opens.", RemedyChangeWindow}
 	case engine.ConstraintConcurrency, engine.ConstraintSeats, engine.ConstraintAbandonCredit:
 		return l.workers(c, r)
+	case engine.ConstraintMaxLines:
+		return said{SeverityNormal, "", "", "As many lines ring as the campaign allows",
+			fmt.Sprintf("%s at once: %s.",
+				counted(c.Settings.MaxLines, "line may ring", "lines may ring"), l.lines()), RemedyRaiseMaxLines}
 	case engine.ConstraintTrunkCPS,
 		engine.ConstraintTrunkChannels,
 		engine.ConstraintTrunkHealth,
@@ -227,16 +232,6 @@ func (l *Live) workers(c *Campaign, r *Reason) said {
 			RemedyRaiseSeats}
 	case r.Constraint == engine.ConstraintAbandonCredit:
 		return l.credit(c)
-	case at.MaxLines > 0:
-		return said{
-			SeverityNormal,
-			"",
-			"",
-			"The campaign is at its own limits",
-			fmt.Sprintf("Concurrency is %d, and %s at once: %s.",
-				at.Concurrency, counted(at.MaxLines, "line may ring", "lines may ring"), taken),
-			RemedyRaiseConcurrency,
-		}
 	}
 	return said{SeverityNormal, "", "", "The campaign's conversations are all under way or reserved for dials",
 		fmt.Sprintf("Concurrency is %d: %s.", at.Concurrency, taken), RemedyRaiseConcurrency}

@@ -111,9 +111,12 @@ func (p *parser) array(dst []byte, depth int) (_ []byte, err error) {
 // member is an object member as written to the output: the positions of its key and value, and whether
 // the key is ASCII without escapes.
 type member struct {
-	from, colon, to int
+	from, colon, to int32
 	ascii           bool
 }
+
+// fewMembers is how many members an object mostly has at most.
+const fewMembers = 16
 
 // object writes the members in the order of the input, and sorts them afterwards if necessary.
 func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
@@ -123,18 +126,18 @@ func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 		p.at++
 		return append(dst, '}'), nil
 	}
-	var few [32]member
+	var few [fewMembers]member
 	members, sorted := few[:0], true
 	start := len(dst)
 	for {
 		if p.next() != '"' {
 			return dst, errJSON
 		}
-		m := member{from: len(dst)}
+		m := member{from: int32(len(dst))} //nolint:gosec // a row or an event has some KiB
 		if dst, err = p.text(dst); err != nil {
 			return dst, err
 		}
-		m.colon, m.ascii = len(dst), p.ascii
+		m.colon, m.ascii = int32(len(dst)), p.ascii //nolint:gosec // likewise
 		if p.next() != ':' {
 			return dst, errJSON
 		}
@@ -143,7 +146,7 @@ func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 		if dst, err = p.value(dst, depth+1); err != nil {
 			return dst, err
 		}
-		m.to = len(dst)
+		m.to = int32(len(dst)) //nolint:gosec // likewise
 		if n := len(members); n > 0 && sorted {
 			before := members[n-1]
 			sorted = before.compare(&m, dst) < 0
@@ -170,7 +173,17 @@ func (p *parser) object(dst []byte, depth int) (_ []byte, err error) {
 
 // order sorts the members that were written from start on.
 func order(dst []byte, start int, members []member) ([]byte, error) {
-	slices.SortFunc(members, func(a, b member) int { return a.compare(&b, dst) })
+	if len(members) > fewMembers {
+		slices.SortFunc(members, func(a, b member) int { return a.compare(&b, dst) })
+	} else { // by insertion: they are mostly in runs that are sorted
+		for i := 1; i < len(members); i++ {
+			m, n := members[i], i
+			for ; n > 0 && m.compare(&members[n-1], dst) < 0; n-- {
+				members[n] = members[n-1]
+			}
+			members[n] = m
+		}
+	}
 	end := len(dst)
 	for i, m := range members {
 		if i > 0 {
@@ -206,6 +219,7 @@ func (p *parser) text(dst []byte) ([]byte, error) {
 		c := p.in[p.at]
 		high |= c
 		switch {
+		case c > '\\', c >= ' ' && c < '\\' && c != '"':
 		case c == '"':
 			p.at++
 			token := p.in[from:p.at]

@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
 	"reflect"
@@ -165,4 +166,43 @@ func FuzzCanonical(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Digests, keys and codes are HMAC-SHA-256 as anybody makes it.
+func TestDigestsAreHMAC(t *testing.T) {
+	key := chain.RowKey{1, 2, 3}
+	keyed := func(key []byte, parts ...string) []byte {
+		h := hmac.New(sha256.New, key)
+		for _, p := range parts {
+			h.Write([]byte(p))
+		}
+		return h.Sum(nil)
+	}
+	d := chain.NewDigester(&key)
+	row := chain.Row{Part: 7, ID: [16]byte{4, 5}}
+	for range 2 { // one after another from the same Digester
+		own := d.KeyOf(row)
+		if want := keyed(key[:], "row\x00\x07", string(row.ID[:])); !bytes.Equal(own[:], want) {
+			t.Errorf("the key of a row is %x, want %x", own, want)
+		}
+		for _, length := range []int{0, 1, 55, 56, 63, 64, 65, 1000} {
+			columns := strings.Repeat("x", length)
+			want := keyed(own[:], columns)[:chain.DigestSize]
+			e, err := d.Row(row, 9, func(dst []byte) ([]byte, error) { return append(dst, columns...), nil })
+			if err != nil || !e.Digest.Equal(want) || e.Row != row || e.Order != 9 {
+				t.Errorf("%d bytes: %+v %v", length, e, err)
+			}
+			if x := chain.RowDigest(&own, []byte(columns)); !x.Equal(want) {
+				t.Errorf("%d bytes: %x, want %x", length, x, want)
+			}
+		}
+		code := d.Batch("cmp_1", 3, []byte("digests"), []byte("rows"))
+		if want := keyed(key[:], "batch\x00cmp_1\x00", "\x00\x00\x00\x00\x00\x00\x00\x03",
+			"\x00\x00\x00\x00\x00\x00\x00\x07", "digestsrows"); !code.Equal(want[:chain.DigestSize]) {
+			t.Errorf("the code of a batch is %x, want %x", code, want)
+		}
+		if id, want := d.Named("+49151"), keyed(key[:], "name\x00+49151"); !bytes.Equal(id[:], want[:len(id)]) {
+			t.Errorf("a name is %x, want %x", id, want)
+		}
+	}
 }

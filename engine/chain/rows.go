@@ -3,8 +3,11 @@ package chain
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/subtle"
+	"encoding"
 	"encoding/binary"
 	"errors"
+	"hash"
 )
 
 // RowKey is the secret of an installation under which the digests of rows are made. It is not in
@@ -83,55 +86,80 @@ func Cut(b []byte, length int) (first, rest []byte) {
 
 // A Digester makes digests under an installation's key. It is not safe for concurrent use.
 type Digester struct {
-	inner, outer [sha256.BlockSize]byte // of the installation's key
+	h            state
+	inner, outer []byte // the hash after the first block, which the installation's key alone decides
 	buf          []byte
+	sum          [sha256.Size]byte
+}
+
+// state is a SHA-256 that can be put where it was.
+type state interface {
+	hash.Hash
+	encoding.BinaryUnmarshaler
+	encoding.BinaryAppender
 }
 
 // NewDigester returns a Digester for a key.
 func NewDigester(k *RowKey) *Digester {
-	d := &Digester{}
-	pads(k[:], &d.inner, &d.outer)
+	d := &Digester{h: sha256.New().(state)}
+	after := func(constant []byte) []byte {
+		block := make([]byte, sha256.BlockSize)
+		pad(block, k[:], constant)
+		d.h.Reset()
+		d.h.Write(block)
+		b, _ := d.h.AppendBinary(nil) // never fails
+		return b
+	}
+	d.inner, d.outer = after(ipad), after(opad)
 	return d
 }
 
-func pads(key []byte, inner, outer *[sha256.BlockSize]byte) {
-	for i := range inner {
-		inner[i], outer[i] = 0x36, 0x5c
-	}
-	for i, b := range key {
-		inner[i] ^= b
-		outer[i] ^= b
-	}
+// ipad and opad are the constants of HMAC (RFC 2104).
+var ipad, opad = bytes.Repeat([]byte{0x36}, sha256.BlockSize), bytes.Repeat([]byte{0x5c}, sha256.BlockSize)
+
+// pad writes the first block of a hash under a key of 32 bytes.
+func pad(to, key, constant []byte) {
+	n := subtle.XORBytes(to, key, constant)
+	copy(to[n:sha256.BlockSize], constant[n:])
 }
 
 // mac is HMAC-SHA-256 (RFC 2104) of the message, which begins after the first block of buf.
-func mac(inner, outer *[sha256.BlockSize]byte, buf []byte) Hash {
-	copy(buf, inner[:])
+func mac(key *RowKey, buf []byte) Hash {
+	pad(buf, key[:], ipad)
 	h := sha256.Sum256(buf)
 	var last [sha256.BlockSize + sha256.Size]byte
-	copy(last[:], outer[:])
+	pad(last[:], key[:], opad)
 	copy(last[sha256.BlockSize:], h[:])
 	return sha256.Sum256(last[:])
 }
 
-func (d *Digester) start() { d.buf = append(d.buf[:0], make([]byte, sha256.BlockSize)...) }
+// keyed is HMAC-SHA-256 under the installation's key of buf and what follows it.
+func (d *Digester) keyed(rest ...[]byte) Hash {
+	_ = d.h.UnmarshalBinary(d.inner) // we wrote it
+	d.h.Write(d.buf)
+	for _, b := range rest {
+		d.h.Write(b)
+	}
+	d.h.Sum(d.sum[:0])
+	_ = d.h.UnmarshalBinary(d.outer)
+	d.h.Write(d.sum[:])
+	d.h.Sum(d.sum[:0])
+	return d.sum
+}
 
 // KeyOf is the key of one row's digests: HMAC of the row's name. Whoever has it can prove what the
 // row was, and nothing about any other.
 func (d *Digester) KeyOf(r Row) RowKey {
-	d.start()
-	d.buf = append(d.buf, "row\x00"...)
+	d.buf = append(d.buf[:0], "row\x00"...)
 	d.buf = append(d.buf, r.Part)
 	d.buf = append(d.buf, r.ID[:]...)
-	return RowKey(mac(&d.inner, &d.outer, d.buf))
+	return RowKey(d.keyed())
 }
 
 // Named identifies a row without a uuid by a text: HMAC, because the text may be a phone number.
 func (d *Digester) Named(text string) (id [16]byte) {
-	d.start()
-	d.buf = append(d.buf, "name\x00"...)
-	d.buf = append(d.buf, text...)
-	h := mac(&d.inner, &d.outer, d.buf)
+	d.buf = append(append(d.buf[:0], "name\x00"...), text...)
+	h := d.keyed()
 	copy(id[:], h[:])
 	return id
 }
@@ -139,20 +167,17 @@ func (d *Digester) Named(text string) (id [16]byte) {
 // Batch is the code of a batch: only the holder of the key could have written it. owner is its
 // campaign ("" for none) and run its chain.
 func (d *Digester) Batch(owner string, run int, digests, rows []byte) Digest16 {
-	d.start()
-	d.buf = append(d.buf, "batch\x00"...)
+	d.buf = append(d.buf[:0], "batch\x00"...)
 	d.buf = append(append(d.buf, owner...), 0)
 	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(run)) //nolint:gosec // never negative
 	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(len(digests)))
-	d.buf = append(append(d.buf, digests...), rows...)
-	return cut(mac(&d.inner, &d.outer, d.buf))
+	return cut(d.keyed(digests, rows))
 }
 
 // Event is the code of a single event, by its digest: for a batch that the database put together.
 func (d *Digester) Event(digest Hash) Digest16 {
-	d.start()
-	d.buf = append(append(d.buf, "event\x00"...), digest[:]...)
-	return cut(mac(&d.inner, &d.outer, d.buf))
+	d.buf = append(append(d.buf[:0], "event\x00"...), digest[:]...)
+	return cut(d.keyed())
 }
 
 func cut(h Hash) (out Digest16) {
@@ -165,24 +190,18 @@ func cut(h Hash) (out Digest16) {
 
 // RowDigest is the digest of a row's columns under the row's own key: HMAC of Columns.
 func RowDigest(key *RowKey, columns []byte) Digest16 {
-	var inner, outer [sha256.BlockSize]byte
-	pads(key[:], &inner, &outer)
-	buf := append(make([]byte, sha256.BlockSize, sha256.BlockSize+len(columns)), columns...)
-	return cut(mac(&inner, &outer, buf))
+	return cut(mac(key, append(make([]byte, sha256.BlockSize, sha256.BlockSize+len(columns)), columns...)))
 }
 
 // Row computes the entry of a row whose columns add appends (AppendColumn).
 func (d *Digester) Row(r Row, order uint64, add func(dst []byte) ([]byte, error)) (Entry, error) {
 	key := d.KeyOf(r)
-	var inner, outer [sha256.BlockSize]byte
-	pads(key[:], &inner, &outer)
-	d.start()
-	buf, err := add(d.buf)
+	buf, err := add(append(d.buf[:0], ipad...)) // room for the first block
 	d.buf = buf
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{Row: r, Order: order, Digest: cut(mac(&inner, &outer, d.buf))}, nil
+	return Entry{Row: r, Order: order, Digest: cut(mac(&key, d.buf))}, nil
 }
 
 // AppendColumn appends a column to what a row's digest covers: the length of its name (one byte), the

@@ -51,18 +51,31 @@ func file(t testing.TB) []byte {
 			t.Fatal(err)
 		}
 	}
-	created := journal.Event{Campaign: "cmp_1", Seq: 1, Run: 1, At: at("2026-03-01T08:00:00Z"),
-		Type: journal.CampaignCreated, Data: journal.Data{Who: &who}}
-	must(w.Begin(c, []journal.Event{created}))
-	lines := [][]byte{}
-	line := func(seq int64, kind journal.Type, id, data string) {
-		r := chain.Record{Campaign: "cmp_1", Run: 1, Seq: seq, At: at("2026-03-01T09:00:00Z"), Type: string(kind), Version: 1,
+	changes := []journal.Event{
+		{Seq: 1, Run: 1, At: at("2026-03-01T08:00:00Z"), Type: journal.CampaignCreated,
+			Data: journal.Data{Who: &who, Settings: &campaign.Settings{AbandonCapPPM: 50_000}}},
+		{Seq: 5, Run: 1, At: at("2026-03-01T23:00:00Z"), Type: journal.CampaignEdited, Data: journal.Data{Who: &who,
+			Changes: []campaign.Change{{Field: "abandon_cap_pct", From: []byte("5"), To: []byte("3")}}}}}
+	must(w.Begin(c, changes))
+	lines, answers := [][]byte{}, []journal.Event{}
+	line := func(kind journal.Type, id, data string) {
+		seq := int64(len(lines) + 1)
+		e := journal.Event{Seq: seq, At: at("2026-03-01T22:58:00Z").Add(time.Duration(seq) * time.Minute), Type: kind,
+			Attempt: engine.AttemptID(id)}
+		must(json.Unmarshal([]byte(data), &e.Data))
+		answers = append(answers, e)
+		r := chain.Record{Campaign: "cmp_1", Run: 1, Seq: seq, At: e.At, Type: string(kind), Version: 1,
 			Attempt: engine.AttemptID(id), Data: []byte(data)}
 		text, err := r.AppendText(nil)
 		must(err)
 		lines = append(lines, text)
 	}
-	line(1, journal.CampaignCreated, "", `{}`)
+	tell := func(e *journal.Event) {
+		data, err := json.Marshal(&e.Data)
+		must(err)
+		line(e.Type, "", string(data))
+	}
+	tell(&changes[0])
 	for i, x := range []struct {
 		answered, ended string
 		outcome         engine.Outcome
@@ -77,7 +90,7 @@ func file(t testing.TB) []byte {
 		reserved := at("2026-03-01T22:58:00Z").Add(time.Duration(i) * time.Second)
 		a := attempt.Attempt{ID: engine.AttemptID(id), Contact: "c", Pass: 1, Number: 1, To: "+4915112345678",
 			From: "+4930111222", Trunk: "t1", ReservedAt: &reserved}
-		line(int64(2+2*i), journal.AttemptReserved, id, `{}`)
+		line(journal.AttemptReserved, id, `{}`)
 		var recorded []byte
 		if x.outcome != "" {
 			recorded = bytes.Repeat([]byte{byte(i)}, sha256.Size)
@@ -86,11 +99,15 @@ func file(t testing.TB) []byte {
 				true, &answered, &ended, &reserved, x.outcome, x.cause
 			if x.cause == "" {
 				a.ServedAt, a.BotConnectedAt = &answered, &answered
+				line(journal.AttemptConnected, id, `{"pass":1}`)
 			} else if x.cause == engine.AbandonNoSeat {
 				a.Ending = &attempt.Ending{At: answered.Add(time.Second), OptedOut: true}
 			}
-			line(int64(3+2*i), journal.AttemptEnded, id, `{"outcome":"`+string(x.outcome)+`","cause":"`+string(x.cause)+
+			line(journal.AttemptEnded, id, `{"outcome":"`+string(x.outcome)+`","cause":"`+string(x.cause)+
 				`","consumed":true}`)
+			if i == 0 {
+				tell(&changes[1])
+			}
 		}
 		must(w.Attempt(&a, recorded))
 	}
@@ -113,6 +130,9 @@ func file(t testing.TB) []byte {
 		n++
 		before = chain.Link(before, digests, nil)
 		must(w.Batch(n, len(part), before, nil, nil))
+	}
+	for i := range answers {
+		must(w.Answer(&answers[i]))
 	}
 	_, err := w.End()
 	must(err)
@@ -274,7 +294,7 @@ func rebuilt(t testing.TB, b []byte, name string, change func(string) string) []
 func TestAChangedByteIsFound(t *testing.T) {
 	whole := file(t)
 	want := contents(whole)
-	for i := rand.IntN(4); i < len(whole); i += 4 { // a different quarter each time
+	for i := rand.IntN(8); i < len(whole); i += 8 { // different ones each time
 		b := bytes.Clone(whole)
 		b[i] ^= byte(1 + rand.IntN(255))
 		v, err := verify(b, nil)
@@ -301,7 +321,7 @@ func TestAChangedByteIsFound(t *testing.T) {
 func TestAChangedPartIsFound(t *testing.T) {
 	whole := file(t)
 	for name, text := range contents(whole) {
-		for i := 0; i < len(text); i += max(1, len(text)/40) { // each packs the file again
+		for i := 0; i < len(text); i += max(1, len(text)/20) { // each packs the file again
 			b := rebuilt(t, whole, name, func(s string) string { return s[:i] + string(s[i]^1) + s[i+1:] })
 			if v, err := verify(b, nil); err == nil && len(v.Wrong) == 0 {
 				t.Fatalf("%s: byte %d is another, not found", name, i)

@@ -11,12 +11,14 @@ import (
 )
 
 // Format identifies the format of the file; a manifest begins with it.
-const Format = "dialler.evidence.3"
+const Format = "dialler.evidence.4"
 
-// Formats that are still read: without rows, and the first also without the last of AttemptColumns.
+// Formats that are still read: without receipts of witnesses; also without rows; and the first also
+// without the last of AttemptColumns.
 const (
 	formatFirst  = "dialler.evidence.1"
-	formatBefore = "dialler.evidence.2"
+	formatSecond = "dialler.evidence.2"
+	formatThird  = "dialler.evidence.3"
 )
 
 // The files of the zip.
@@ -33,23 +35,29 @@ const (
 	// CampaignBatchesFile has the batches of the campaign's chain 0: of rows that are of no run.
 	CampaignBatchesFile = "campaign_batches.jsonl"
 	RowsFile            = "rows.jsonl"
-	ReadmeFile          = "README.txt"
-	SummaryFile         = "summary.html"
+	// AnchorsFile has the receipts of witnesses, and what leads to them from the run's chain.
+	AnchorsFile = "anchors.jsonl"
+	// RateFile derives the abandon rate, event by event.
+	RateFile    = "abandon_rate.csv"
+	ReadmeFile  = "README.txt"
+	SummaryFile = "summary.html"
 )
 
-// partFiles are the files named in the manifest, in order; partsBefore those of former formats.
-var (
-	partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile,
-		CampaignBatchesFile, RowsFile, ReadmeFile, SummaryFile}
-	partsBefore = partFiles[:6]
-)
+// partFiles are the files named in the manifest, in order.
+var partFiles = []string{RulesFile, AttemptsFile, ExclusionsFile, SuppressionsFile, EventsFile, BatchesFile,
+	CampaignBatchesFile, RowsFile, AnchorsFile, RateFile, ReadmeFile, SummaryFile}
 
-// parts are the files that the manifest must name.
+// parts are the files that the manifest must name; none in an unknown format.
 func (m *Manifest) parts() []string {
-	if m.Format == Format {
+	switch m.Format {
+	case Format:
 		return partFiles
+	case formatThird:
+		return slices.Concat(partFiles[:8], partFiles[10:])
+	case formatFirst, formatSecond:
+		return partFiles[:6]
 	}
-	return partsBefore
+	return nil
 }
 
 // Manifest is the signed content.
@@ -68,6 +76,8 @@ type Manifest struct {
 	Batches   int64  `json:"batches"`
 	Head      string `json:"head"` // hash of the last batch, "" if there is none
 	Summary
+	// Caps are the abandon caps of the run: the one that it began with, and each that was set later.
+	Caps            []Cap  `json:"abandon_caps,omitempty"`
 	CampaignBatches int64  `json:"campaign_batches"`
 	CampaignHead    string `json:"campaign_head"` // likewise, of the campaign's chain of no run
 	// Digests says that rows are in the file with what proves them; Columns are the types of their
@@ -79,6 +89,8 @@ type Manifest struct {
 	// is no genesis.
 	Since     *time.Time `json:"evidence_since,omitempty"`
 	OlderRows int        `json:"older_rows"`
+	// Anchors are the witnesses that were shown seals of the run, none before format 4.
+	Anchors []Anchored `json:"anchors,omitempty"`
 	// Findings are what the audit of the run found when the file was made: where tables and history
 	// differ, the figures above prove nothing.
 	Findings []string `json:"findings"`
@@ -108,7 +120,7 @@ type Summary struct {
 	Causes      map[string]int `json:"causes"`       // of the abandoned
 	LiveAnswers int            `json:"live_answers"` // served and abandoned
 	// RatePPM is abandoned calls as a share of live answers, 1,000,000 is all; CapPPM is the
-	// campaign's cap when the file was made.
+	// campaign's cap at the end of the run, before format 4 the one when the file was made.
 	RatePPM int   `json:"abandon_rate_ppm"`
 	CapPPM  int   `json:"abandon_cap_ppm"`
 	Days    []Day `json:"days"` // calendar days in the campaign's zone that had a live answer

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
@@ -37,8 +38,11 @@ type Verdict struct {
 	// Wrong are sentences about each problem; the file is sound if there are none.
 	Wrong []string `json:"wrong"`
 
-	standings standings // what the batches say of rows
-	listed    sums      // what attempts.csv says of ended attempts
+	standings standings        // what the batches say of rows
+	listed    sums             // what attempts.csv says of ended attempts
+	counted   answers          // of the events
+	set       map[int64]int    // caps, by the events of the run that set them
+	sealed    map[int64]string // hashes of batches, as witnesses were shown them
 }
 
 func (v *Verdict) wrong(format string, args ...any) {
@@ -55,7 +59,7 @@ var errNoEvidence = engine.Invalid("evidence_unreadable", "")
 // events agree, and that the figures of the manifest are those of the attempts. An error means that
 // it cannot be read as such a file at all.
 func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err error) {
-	v.Wrong, v.standings = []string{}, standings{}
+	v.Wrong, v.standings, v.sealed, v.set = []string{}, standings{}, map[int64]string{}, map[int64]int{}
 	z, err := zip.NewReader(file, size)
 	if err != nil {
 		return v, errNoEvidence
@@ -75,8 +79,7 @@ func Verify(file io.ReaderAt, size int64, trusted *seal.Public) (v Verdict, err 
 		}
 	}
 	manifest, signature := small[0], small[1]
-	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.Format != Format &&
-		v.Manifest.Format != formatBefore && v.Manifest.Format != formatFirst {
+	if json.Unmarshal(manifest, &v.Manifest) != nil || v.Manifest.parts() == nil {
 		return v, errNoEvidence
 	}
 	public, err := seal.ParsePublic(small[2])
@@ -144,6 +147,17 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 	})
 	v.part(files, ExclusionsFile, nil)
 	v.part(files, SuppressionsFile, nil)
+	var counted answers
+	if m.Format == Format {
+		v.part(files, AnchorsFile, v.anchors)
+		v.part(files, RateFile, func(r io.Reader) (err error) {
+			counted, err = v.rates(r)
+			return err
+		})
+		if ppm, caps := capsOf(&rules, m.Run); ppm != m.CapPPM || !slices.EqualFunc(caps, m.Caps, Cap.equal) {
+			v.wrong("the manifest's abandon caps are not those of %s", RulesFile)
+		}
+	}
 	// Events and batches are read in parallel.
 	batches, err := files[BatchesFile].Open()
 	if err != nil {
@@ -156,7 +170,13 @@ func (v *Verdict) parts(files map[string]*zip.File) {
 		told, err = v.events(r, batches)
 		return err
 	})
+	if m.Format == Format && counted != v.counted {
+		v.wrong("%s has other answers than %s", RateFile, EventsFile)
+	}
 	if m.Format == Format {
+		v.caps(&rules)
+	}
+	if slices.Contains(m.parts(), RowsFile) {
 		v.allRows(files, &rules)
 	}
 	if listed != told {
@@ -309,9 +329,13 @@ type eventLine struct {
 	Type     journal.Type      `json:"type"`
 	Attempt  string            `json:"attempt_id"`
 	Data     struct {
-		Outcome  string `json:"outcome"`
-		Cause    string `json:"cause"`
-		Consumed bool   `json:"consumed"`
+		Outcome   engine.Outcome `json:"outcome"`
+		Cause     string         `json:"cause"`
+		Consumed  bool           `json:"consumed"`
+		Connected bool           `json:"connected"`
+		// What may set the cap.
+		Settings *campaign.Settings `json:"settings"`
+		Changes  []campaign.Change  `json:"changes"`
 	} `json:"data"`
 }
 
@@ -337,11 +361,21 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 			v.wrong("%s: event %d is of another run, or not in order", EventsFile, e.Seq)
 		}
 		last = e.Seq
+		if live, abandoned := counts(e.Type, e.Data.Outcome, e.Data.Connected); live != 0 {
+			cause := e.Data.Cause
+			if abandoned == 0 {
+				cause = ""
+			}
+			v.counted.add(live, abandoned, e.Seq, string(e.Type), e.Attempt, cause)
+		}
+		if ppm, ok := capOf(&RuleChange{Settings: e.Data.Settings, Changes: e.Data.Changes}); ok {
+			v.set[e.Seq] = ppm
+		}
 		switch e.Type { //nolint:exhaustive // what attempts.csv tells too
 		case journal.AttemptReserved:
 			f.begun++
 		case journal.AttemptEnded:
-			f.end(h, e.Attempt, e.Data.Outcome, e.Data.Cause, e.Data.Consumed)
+			f.end(h, e.Attempt, string(e.Data.Outcome), e.Data.Cause, e.Data.Consumed)
 		}
 		return text, nil
 	}
@@ -376,9 +410,16 @@ func (v *Verdict) events(r, batches io.Reader) (f facts, err error) {
 		if wrong := c.Batch(b.Batch, digests, b.Rows, hash); wrong != "" {
 			v.wrong("batch %d of the chain (to event %d): %s", b.Batch, last, wrong)
 		}
+		if want, ok := v.sealed[b.Batch]; ok && want != b.Hash {
+			v.wrong("batch %d of the chain is not the one that witnesses were shown", b.Batch)
+		}
+		delete(v.sealed, b.Batch)
 		if err := v.standings.take(b.Rows, true); err != nil {
 			return f, err
 		}
+	}
+	for n := range v.sealed {
+		v.wrong("the chain does not have batch %d, which witnesses were shown", n)
 	}
 	if hashes.Err() != nil {
 		return f, errors.New(BatchesFile + " cannot be read, or has an overlong line")

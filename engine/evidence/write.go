@@ -17,6 +17,7 @@ import (
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
+	"dialler/engine/spine"
 )
 
 // AttemptColumns are the columns of attempts.csv: every attempt, including those without an INVITE.
@@ -59,8 +60,11 @@ type Writer struct {
 	key      seal.Signer
 	manifest Manifest
 	sum      *summer
+	trail    trail
 	columns  map[string]int
-	cap      int
+	cap      int    // at the end of the run
+	step     Step   // the last one
+	steps    []Step // for the page
 
 	part int // index in partFiles of the open one
 	out  io.Writer
@@ -89,7 +93,8 @@ func columnsOf(names []string) map[string]int {
 func (w *Writer) Begin(c *campaign.Campaign, changes []journal.Event) error {
 	m := &w.manifest
 	m.Campaign, m.Name, m.State = c.ID, c.Settings.Name, string(c.State)
-	m.Zone, w.cap = c.Settings.Window.Zone, c.Settings.AbandonCapPPM
+	w.trail.of = spine.Chain{Campaign: c.ID, Run: m.Run}
+	m.Zone = c.Settings.Window.Zone
 	zone, err := time.LoadLocation(m.Zone)
 	if err != nil {
 		m.Zone, zone = "UTC", time.UTC
@@ -102,6 +107,7 @@ func (w *Writer) Begin(c *campaign.Campaign, changes []journal.Event) error {
 			Reason:   e.Data.Reason,
 			Settings: e.Data.Settings, Changes: e.Data.Changes})
 	}
+	w.cap, m.Caps = capsOf(&r, m.Run)
 	if err := w.open(RulesFile); err != nil {
 		return err
 	}
@@ -125,7 +131,7 @@ func (w *Writer) open(file string) error {
 		w.out = io.MultiWriter(f, w.hash, counter{&w.size})
 		w.csv = nil
 		header := map[string][]string{AttemptsFile: AttemptColumns, ExclusionsFile: exclusionColumns,
-			SuppressionsFile: suppressionColumns}[partFiles[w.part]]
+			SuppressionsFile: suppressionColumns, RateFile: rateColumns}[partFiles[w.part]]
 		if header != nil {
 			w.csv = csv.NewWriter(w.out)
 			if err := w.csv.Write(header); err != nil {
@@ -281,11 +287,11 @@ func (w *Writer) Finding(what string) { w.manifest.Findings = append(w.manifest.
 
 // End writes manifest, signature and public key, and returns the manifest.
 func (w *Writer) End() (Manifest, error) {
-	w.manifest.Summary = w.sum.summary(w.cap)
+	w.manifest.Summary, w.manifest.Anchors = w.sum.summary(w.cap), w.trail.witnesses
 	for _, x := range []struct {
 		file string
 		text string
-	}{{ReadmeFile, readme}, {SummaryFile, w.manifest.page()}} {
+	}{{ReadmeFile, readme}, {SummaryFile, w.page()}} {
 		if err := w.open(x.file); err != nil {
 			return Manifest{}, err
 		}

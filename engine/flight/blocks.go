@@ -10,7 +10,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 )
 
 const magic = "dialler flight 1\n"
@@ -22,8 +22,9 @@ const (
 	blockEnd    = 'E'
 )
 
-// packWindow is how far back a packed block refers to what is before it.
-const packWindow = 256 << 10
+// partSize is how much is packed at once, so that a reader never needs more memory than that for what
+// a length says.
+const partSize = 1 << 20
 
 const (
 	headSize  = 1 + 4 + headCheck
@@ -36,20 +37,14 @@ type Blocks struct {
 	to      io.Writer
 	sum     hash.Hash // over all bytes so far
 	size    int64
-	packed  bytes.Buffer
-	packer  *zstd.Encoder
+	packed  []byte
+	part    []byte
 	scratch []byte
 }
 
 // NewBlocks begins a recording.
 func NewBlocks(to io.Writer, h *Header) (*Blocks, error) {
 	b := &Blocks{to: to, sum: sha256.New()}
-	var err error
-	if b.packer, err = zstd.NewWriter(&b.packed, zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true),
-		zstd.WithEncoderCRC(false)); err != nil {
-		return nil, err
-	}
 	text, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
@@ -64,15 +59,34 @@ func NewBlocks(to io.Writer, h *Header) (*Blocks, error) {
 
 // Frames writes a block of whole frames.
 func (b *Blocks) Frames(frames []byte) error {
-	b.packed.Reset()
-	b.packed.Write(binary.AppendUvarint(nil, uint64(len(frames)))) // a buffer never fails
-	if _, err := b.packer.Write(frames); err != nil {
-		return err
+	b.packed = b.packed[:0]
+	for len(frames) > 0 {
+		n := min(len(frames), partSize)
+		b.part = s2.Encode(b.part[:cap(b.part)], frames[:n])
+		b.packed = append(binary.AppendUvarint(b.packed, uint64(len(b.part))), b.part...)
+		frames = frames[n:]
 	}
-	if err := b.packer.Flush(); err != nil {
-		return err
+	return b.block(blockFrames, b.packed)
+}
+
+// unpacked is what Frames packed.
+func unpacked(b []byte) (frames []byte, err error) {
+	var part []byte
+	for len(b) > 0 {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return nil, s2.ErrCorrupt
+		}
+		packed := b[n : n+int(size)] //nolint:gosec // no more than there is
+		if l, err := s2.DecodedLen(packed); err != nil || l > partSize {
+			return nil, s2.ErrCorrupt
+		}
+		if part, err = s2.Decode(part[:cap(part)], packed); err != nil {
+			return nil, err
+		}
+		frames, b = append(frames, part...), b[n+int(size):] //nolint:gosec // likewise
 	}
-	return b.block(blockFrames, b.packed.Bytes())
+	return frames, nil
 }
 
 // End writes the last block.

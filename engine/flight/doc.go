@@ -12,12 +12,15 @@
 //	kind (1 byte)  length (4, little endian)  head check (4)  payload  check (16)
 //
 // The checks are the first bytes of the SHA-256 of all bytes of the recording before them.
-// The first block is the Header, as JSON; then come blocks of frames, compressed as one
-// stream that is flushed at the end of each block; the last one says why the recording
-// ended. One without a last block was cut off, as by kill -9, and is replayed to where it
-// ends. A frame is one input:
+// The first block is the Header, as JSON; then come blocks of frames, packed in parts of at
+// most 1 MiB, each behind its length; the last one says why the recording ended. One without
+// a last block was cut off, as by kill -9, and is replayed to where it ends. A frame is one
+// input:
 //
-//	flags (1)  time  boot-time less what has passed  [request]  event  answers 0  n [digest (8)]
+//	flags (1)  time  boot-time less what has passed  [request]  event  answers 0  n [digest (4)]
+//
+// A digest of effects contains all those before it. Of a contact's write there is only what the
+// run looks at or changes, in the event and in the digest: rows pass through a run as they are.
 //
 // Invariants:
 //

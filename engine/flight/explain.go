@@ -81,11 +81,8 @@ func NewWatch(contact string) *Watch {
 // See says where the contact stands after a step, and whether that is new.
 func (w *Watch) See(s *Step, state *run.State) (standing string, changed bool) {
 	for _, e := range s.Effects {
-		switch e := e.(type) {
-		case run.Spawn:
+		if e, ok := e.(run.Spawn); ok {
 			w.note(&e.Row)
-		case run.PassOn:
-			w.noteAll(e.Write.Contacts)
 		}
 	}
 	switch e := s.Input.Event.(type) {

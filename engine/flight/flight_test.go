@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/enginetest"
 	"dialler/engine/flight"
+	"dialler/engine/journal"
 	"dialler/engine/run"
 )
 
@@ -113,8 +118,8 @@ func first(f *flown) {
 	fence, _ := f.effects[1].(run.Fence)
 	f.give(&run.Durable{Ticket: fence.Ticket})
 	at := f.now
-	c := campaign.Campaign{ID: "cmp", State: campaign.Running, Run: 1, Settings: campaign.Defaults(), StartedAt: &at,
-		RunningSince: &at}
+	c := campaign.Campaign{ID: "cmp", State: campaign.Running, Epoch: 1000, Run: 1, Settings: campaign.Defaults(),
+		StartedAt: &at, RunningSince: &at}
 	c.Settings.Window.Zone, c.Settings.Concurrency = "UTC", 5
 	f.give(&run.Loaded{Life: f.s.Life, Campaign: c, Contacts: 1})
 	f.give(&run.RosterCalled{Life: f.s.Life})
@@ -196,6 +201,67 @@ func TestTheFirstInputWhoseEffectsDifferIsNamed(t *testing.T) {
 	var d *flight.Difference
 	if !errors.As(err, &d) || d.Step.Number != 4 || !strings.Contains(err.Error(), "*run.RosterCalled") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A run looks at some fields of a contact's write, or changes them; these are in the recording, and no
+// others.
+func TestWhatARunReadsOfAContactsWriteIsRecorded(t *testing.T) {
+	f := begun(t)
+	first(f)
+	start, err := f.s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := func() *journal.Write {
+		w, n, fresh := journal.Write{}, 0, contact.Fresh(3)
+		enginetest.Fill(reflect.ValueOf(&w).Elem(), &n, func(f reflect.StructField) bool {
+			return f.Type.Kind() != reflect.Interface
+		})
+		w.Events = []journal.Event{{Run: 1, Type: journal.ContactTriggered, Data: journal.Data{After: &fresh}}}
+		return &w
+	}
+	field := func(w *journal.Write, n int) reflect.Value { return reflect.ValueOf(w).Elem().Field(n) }
+	// led is what a write leads to, without what becomes of the field itself, and what becomes of it.
+	led := func(w *journal.Write, n int) (all, itself string) {
+		s := run.New("cmp", f.s.Config)
+		if err := s.UnmarshalBinary(start); err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Apply(run.Input{Now: f.now, Boot: engine.BootTime(f.now.UnixNano()), Process: &still{},
+			Event: &call.Persist{Contact: "c1", Step: 1, Write: w}}, nil)
+		state, wrong := s.MarshalBinary()
+		if err != nil || wrong != nil || len(out) == 0 || out[0].(run.PassOn).Write != w {
+			t.Fatal(out, err, wrong)
+		}
+		itself = string(flight.Text([]run.Effect{field(w, n).Interface()}))
+		field(w, n).SetZero()
+		return string(state) + string(flight.Text(out)), itself
+	}
+	f.give(&call.Persist{Contact: "c1", Step: 1, Write: filled()})
+	f.rec.Close()
+	p, err := flight.Play(bytes.NewReader(f.Bytes()))
+	var recorded *journal.Write
+	for err == nil {
+		var s *flight.Step
+		if s, err = p.Next(); err == nil {
+			if e, ok := s.Input.Event.(*call.Persist); ok {
+				recorded = e.Write
+			}
+		}
+	}
+	if recorded == nil || !errors.Is(err, io.EOF) {
+		t.Fatal(recorded, err)
+	}
+	for n := range reflect.TypeFor[journal.Write]().NumField() {
+		without := filled()
+		field(without, n).SetZero()
+		was := string(flight.Text([]run.Effect{field(filled(), n).Interface()}))
+		with, itself := led(filled(), n)
+		if other, _ := led(without, n); (other != with || itself != was) != !field(recorded, n).IsZero() {
+			t.Errorf("%s: read %t, changed %t, recorded %t", reflect.TypeFor[journal.Write]().Field(n).Name,
+				other != with, itself != was, !field(recorded, n).IsZero())
+		}
 	}
 }
 

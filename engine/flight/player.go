@@ -1,7 +1,6 @@
 package flight
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -9,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"dialler/engine"
 	"dialler/engine/monotonic"
@@ -24,7 +21,7 @@ type Player struct {
 	State  *run.State
 
 	in     frameReader
-	digest *snapshot.Digest
+	digest *digest
 	step   Step
 }
 
@@ -51,7 +48,7 @@ func (d *Difference) Error() string {
 
 // Play begins to replay a recording.
 func Play(in io.Reader) (*Player, error) {
-	p := &Player{digest: snapshot.NewDigest(), in: frameReader{blocks: blockReader{in: in, sum: sha256.New()}}}
+	p := &Player{digest: newDigest(), in: frameReader{blocks: blockReader{in: in, sum: sha256.New()}}}
 	if err := p.in.blocks.magic(); err != nil {
 		return nil, err
 	}
@@ -83,7 +80,6 @@ func (p *Player) Next() (*Step, error) {
 	}
 	s := &p.step
 	s.Number, s.Block, s.Crash = s.Number+1, p.in.block, ""
-	pass(p.digest, s.Input.Event)
 	answers := &said{in: &p.in}
 	s.Input.Process = answers
 	if s.Crash = p.apply(); s.Crash != "" && p.in.peek() != answersCrash {
@@ -108,16 +104,16 @@ func (p *Player) Next() (*Step, error) {
 
 func (p *Player) compare(s *Step) error {
 	n := p.in.r.Uint()
-	var recorded uint64
+	var recorded uint32
 	if n > 0 {
-		recorded = binary.LittleEndian.Uint64(p.in.r.Bytes(8))
+		recorded = binary.LittleEndian.Uint32(p.in.r.Bytes(digestSize))
 	}
 	switch {
 	case p.in.r.Err() != nil:
 		return p.in.unreadable()
 	case n != uint64(len(s.Effects)):
 		return &Difference{s, fmt.Sprintf("%d effects in place of %d", len(s.Effects), n)}
-	case n > 0 && digest(p.digest, s.Effects) != recorded:
+	case n > 0 && p.digest.next(s.Effects) != recorded:
 		return &Difference{s, "other effects"}
 	}
 	return nil
@@ -147,8 +143,6 @@ func (p *Player) End() string { return p.in.end }
 // frameReader reads frames.
 type frameReader struct {
 	blocks blockReader
-	packed bytes.Buffer
-	unpack *zstd.Decoder
 	r      *snapshot.Reader
 	block  int64 // where the block begins
 	now    time.Time
@@ -215,21 +209,9 @@ func (f *frameReader) load() ([]byte, error) {
 	default:
 		return wrong("a block of no known kind")
 	}
-	size, n := binary.Uvarint(payload)
-	if n <= 0 {
-		return wrong("a block without a length")
-	}
-	f.packed.Write(payload[n:]) // a buffer never fails
-	if f.unpack == nil {
-		// A buffer alone would be taken for all there is.
-		if f.unpack, err = zstd.NewReader(struct{ io.Reader }{&f.packed}, zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(packWindow)); err != nil {
-			return nil, err
-		}
-	}
-	var frames bytes.Buffer
-	if _, err := io.CopyN(&frames, f.unpack, int64(size)); err != nil { //nolint:gosec // more than there is ends at once
+	frames, err := unpacked(payload)
+	if err != nil {
 		return wrong("it cannot be unpacked: " + err.Error())
 	}
-	return frames.Bytes(), nil
+	return frames, nil
 }

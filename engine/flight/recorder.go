@@ -34,7 +34,7 @@ type Recorder struct {
 	mu     sync.Mutex
 	sink   Sink
 	out    *snapshot.Writer
-	digest *snapshot.Digest
+	digest *digest
 
 	frames  []byte
 	whole   int // bytes of complete frames
@@ -48,7 +48,7 @@ type Recorder struct {
 
 // Record begins a recording, at the time in its header.
 func Record(began time.Time, sink Sink) *Recorder {
-	return &Recorder{sink: sink, out: run.Codec().Writer(began), digest: snapshot.NewDigest(), now: began}
+	return &Recorder{sink: sink, out: run.Codec().Writer(began), digest: newDigest(), now: began}
 }
 
 // NewHeader returns the header of a recording that begins now.
@@ -84,11 +84,14 @@ func (r *Recorder) Before(in run.Input) run.Input {
 		b = r.out.Text(b, string(in.From))
 	}
 	var err error
-	if r.frames, err = r.out.Variant(b, in.Event); err != nil {
+	event := in.Event
+	if p, ok := event.(*call.Persist); ok {
+		event = r.digest.seen(p)
+	}
+	if r.frames, err = r.out.Variant(b, event); err != nil {
 		r.end(EndUnknown)
 		return in
 	}
-	pass(r.digest, in.Event)
 	r.passed = true
 	r.process, in.Process = in.Process, (*heard)(r)
 	return in
@@ -105,32 +108,13 @@ func (r *Recorder) After(effects []run.Effect) {
 	r.frames = binary.AppendUvarint(append(r.frames, answersEnd), uint64(len(effects)))
 	over := 0
 	if len(effects) > 0 {
-		r.frames = binary.LittleEndian.AppendUint64(r.frames, digest(r.digest, effects))
+		r.frames = binary.LittleEndian.AppendUint32(r.frames, r.digest.next(effects))
 		over = ended(effects)
 	}
 	r.whole = len(r.frames)
 	if r.whole >= chunkSize || over > 0 || r.now.Sub(r.since) >= chunkAge {
 		r.put(over)
 	}
-}
-
-// pass makes a digest leave out the rows that a contact writes: a run passes them on as they are
-// (TestARunPassesOnTheRowsOfContactsAsTheyAre), so that they are the same as those of the input.
-func pass(d *snapshot.Digest, event any) {
-	if p, ok := event.(*call.Persist); ok {
-		d.Passed(p.Write.Attempts, p.Write.Contacts, p.Write.Kept)
-	} else {
-		d.Passed()
-	}
-}
-
-// digest is that of effects.
-func digest(d *snapshot.Digest, effects []run.Effect) uint64 {
-	d.Begin()
-	for _, e := range effects {
-		d.Add(e)
-	}
-	return d.Sum()
 }
 
 // ended is the run that ended with one of the effects, 0 if none did.

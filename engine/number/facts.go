@@ -158,6 +158,9 @@ func area(n *phonenumbers.PhoneNumber) string {
 }
 
 func kind(n *phonenumbers.PhoneNumber) Type {
+	if emergencyOfArea(n) {
+		return Emergency
+	}
 	switch phonenumbers.GetNumberType(n) {
 	case phonenumbers.FIXED_LINE:
 		return Fixed
@@ -179,6 +182,17 @@ func kind(n *phonenumbers.PhoneNumber) Type {
 		return unassigned(n)
 	}
 	return unassigned(n)
+}
+
+// emergencyOfArea says whether a number is an emergency number behind an area code, which reaches the
+// control centre of that area in some countries: +4930110 is the police of Berlin.
+func emergencyOfArea(n *phonenumbers.PhoneNumber) bool {
+	national := phonenumbers.GetNationalSignificantNumber(n)
+	if len(national) > 8 { // the longest area codes have five digits
+		return false
+	}
+	a := area(n)
+	return a != "" && phonenumbers.IsEmergencyNumber(national[len(a):], region(n))
 }
 
 // unassigned classifies a number that is in no list of assigned ones by its prefix.

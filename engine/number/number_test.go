@@ -67,6 +67,10 @@ func TestInterfacesTakeE164Only(t *testing.T) {
 	f("+979123456789", "premium_number") // international premium
 	f("+19115551234", "emergency_number")
 	f("+4911012345", "emergency_number")
+	f("+4930110", "emergency_number") // of an area
+	f("+4930112", "emergency_number")
+	f("+4989110", "emergency_number")
+	f("+49301121", "")
 }
 
 func TestFilesAreReadLoosely(t *testing.T) {

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,14 +20,16 @@ type Roll struct {
 
 // presence is a node that has not left.
 type presence struct {
+	node   Node            // as last listed
 	lapsed bool            // it was seen without a lease
 	since  engine.BootTime // the first time
 	gone   bool
 }
 
 // Call takes the database's current list of nodes that have not left, and returns those gone since
-// the last call, in order. A node is reported as gone once.
-func (r *Roll) Call(now engine.BootTime, all []Node) (gone []engine.Incarnation) {
+// the last call, in order and as they were last listed: one that has left is listed no more. A node is
+// reported as gone once.
+func (r *Roll) Call(now engine.BootTime, all []Node) (gone []Node) {
 	seen := make(map[engine.Incarnation]presence, len(all))
 	for i := range all {
 		id := all[i].Incarnation
@@ -38,17 +41,18 @@ func (r *Roll) Call(now engine.BootTime, all []Node) (gone []engine.Incarnation)
 			p = presence{lapsed: true, since: now}
 		case !p.gone && now >= p.since.Add(r.Margin):
 			p.gone = true
-			gone = append(gone, id)
+			gone = append(gone, all[i])
 		}
+		p.node = all[i]
 		seen[id] = p
 	}
 	for id, p := range r.seen {
 		if _, is := seen[id]; !is && !p.gone {
-			gone = append(gone, id)
+			gone = append(gone, p.node)
 		}
 	}
 	r.seen = seen
-	slices.Sort(gone)
+	slices.SortFunc(gone, func(a, b Node) int { return cmp.Compare(a.Incarnation, b.Incarnation) })
 	return gone
 }
 

@@ -11,11 +11,28 @@ import (
 
 func at(id engine.Incarnation, live bool) Node { return Node{Incarnation: id, Live: live} }
 
+func incarnations(all []Node) (ids []engine.Incarnation) {
+	for i := range all {
+		ids = append(ids, all[i].Incarnation)
+	}
+	return ids
+}
+
+// Where a node listened tells later incarnations of its process, and one that has left is listed no more.
+func TestANodeThatHasLeftIsGoneAsItWasLastListed(t *testing.T) {
+	r := Roll{Margin: terms.Margin}
+	r.Call(0, []Node{{Incarnation: 1, Live: true}})
+	r.Call(second, []Node{{Incarnation: 1, Live: true, Address: "a:1"}})
+	if gone := r.Call(2*second, nil); len(gone) != 1 || gone[0].Address != "a:1" {
+		t.Errorf("%+v", gone)
+	}
+}
+
 func TestANodeWithoutALeaseIsGoneAfterTheMargin(t *testing.T) {
 	r := Roll{Margin: terms.Margin}
 	call := func(now engine.BootTime, all []Node, want ...engine.Incarnation) {
 		t.Helper()
-		if gone := r.Call(now, all); !slices.Equal(gone, want) {
+		if gone := incarnations(r.Call(now, all)); !slices.Equal(gone, want) {
 			t.Fatalf("at %d gone %v, want %v", now/second, gone, want)
 		}
 	}
@@ -53,7 +70,7 @@ func TestEachNodeIsGoneOnce(t *testing.T) {
 				default:
 				}
 			}
-			for _, id := range r.Call(now, all) {
+			for _, id := range incarnations(r.Call(now, all)) {
 				if !there[id] {
 					t.Fatalf("node %d, which was not there, is gone", id)
 				}

@@ -208,7 +208,7 @@ func resources(in *Input) (limit int, why engine.Constraint) {
 		bind(0, due)
 	}
 	if in.LineCap > 0 {
-		bind(in.LineCap-in.Ringing-in.Held, engine.ConstraintConcurrency)
+		bind(in.LineCap-in.Ringing-in.Held, engine.ConstraintMaxLines)
 	}
 	trunk := in.TrunkConstraint
 	if trunk == engine.ConstraintNone {

@@ -43,8 +43,8 @@ func TestEveryDecisionNamesItsBindingConstraint(t *testing.T) {
 	f(0, engine.ConstraintSeats, func(in *Input) { in.CapPPM, in.Busy, in.Seats = 0, 9, 5 }) // allotment was cut
 	f(4, engine.ConstraintConcurrency, func(in *Input) { in.CapPPM, in.Busy, in.Ringing, in.Waiting = 0, 3, 2, 1 })
 
-	f(3, engine.ConstraintConcurrency, func(in *Input) { in.LineCap, in.Ringing = 5, 2 })
-	f(0, engine.ConstraintConcurrency, func(in *Input) { in.LineCap, in.Ringing = 2, 5 })
+	f(3, engine.ConstraintMaxLines, func(in *Input) { in.LineCap, in.Ringing = 5, 2 })
+	f(0, engine.ConstraintMaxLines, func(in *Input) { in.LineCap, in.Ringing = 2, 5 })
 	f(4, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens = 4 })
 	f(0, engine.ConstraintTrunkHealth, func(in *Input) {
 		in.TrunkTokens, in.TrunkConstraint = 0, engine.ConstraintTrunkHealth
@@ -131,7 +131,7 @@ func TestNumbersThatWereAbandonedAreOnlyDialledWithASeat(t *testing.T) {
 	f(20, 10, engine.ConstraintConcurrency, func(in *Input) { in.SeatedOnly = 5 })
 	// A line that rings with a worker of its own is in Busy and takes no credit.
 	f(18, 8, engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Held = 2, 2 })
-	f(3, 3, engine.ConstraintConcurrency, func(in *Input) { in.Busy, in.Held, in.Ringing, in.LineCap = 2, 2, 1, 6 })
+	f(3, 3, engine.ConstraintMaxLines, func(in *Input) { in.Busy, in.Held, in.Ringing, in.LineCap = 2, 2, 1, 6 })
 
 	now := time.Now()
 	for ago, needs := range map[time.Duration]bool{0: true, 72*time.Hour - 1: true, 72 * time.Hour: false} {

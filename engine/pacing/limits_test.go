@@ -16,7 +16,7 @@ func TestOfLimitsThatBindAlikeTheFirstIsNamed(t *testing.T) {
 			t.Errorf("got %d dials, %q (%+v); want %d, %q", d.Dials, d.Constraint, d.Why, dials, want)
 		}
 	}
-	f(4, engine.ConstraintConcurrency, func(in *Input) { in.LineCap, in.TrunkTokens = 4, 4 })
+	f(4, engine.ConstraintMaxLines, func(in *Input) { in.LineCap, in.TrunkTokens = 4, 4 })
 	f(4, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 4, 4 })
 	f(4, engine.ConstraintNumberPool, func(in *Input) { in.NumberSlots, in.DueContacts = 4, 4 })
 	f(0, engine.ConstraintTrunkCPS, func(in *Input) { in.TrunkTokens, in.NumberSlots = 0, 0 })

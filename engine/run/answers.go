@@ -15,6 +15,7 @@ import (
 
 // Tables are the queries that a run makes of durable data.
 type Tables interface {
+	Campaign(context.Context, engine.CampaignID) (campaign.Campaign, error)
 	AcquireCampaign(context.Context, engine.CampaignID) (campaign.Campaign, error)
 	RemoveCampaign(context.Context, engine.CampaignID, engine.Who) error
 	Counters(context.Context, engine.CampaignID, int) (campaign.Counters, error)
@@ -129,7 +130,11 @@ func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 		if err != nil {
 			return nil, true // asked again at the next comparison
 		}
-		return &OpenListed{Life: e.Life, Open: open}, true
+		c, err := t.Campaign(ctx, id)
+		if err != nil {
+			return nil, true
+		}
+		return &OpenListed{Life: e.Life, Epoch: c.Epoch, Open: open}, true
 	case SavePacing:
 		if err := t.SavePacing(ctx, id, e.Epoch, e.State, now); err != nil {
 			return &NotSaved{err}, true

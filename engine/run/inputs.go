@@ -91,10 +91,11 @@ type (
 		Row     contact.Contact
 		Attempt attempt.Attempt
 	}
-	// OpenListed brings the attempts that the database calls open.
+	// OpenListed brings the attempts that the database calls open, and the campaign's epoch after that was read.
 	OpenListed struct {
-		Life int64
-		Open []attempt.Attempt
+		Life  int64
+		Epoch int64
+		Open  []attempt.Attempt
 	}
 	// LastWord asks whether the campaign's actors may stop.
 	LastWord struct{ HandOver bool }

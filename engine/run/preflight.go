@@ -4,6 +4,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/trunk"
 )
 
 // preflight asks foreverything that Start asks for, and more, but starts nothing: its facts come
@@ -30,6 +31,9 @@ func (s *State) preflightReady(m *PreflightReady) {
 	for _, t := range m.Trunks {
 		if !t.Down() {
 			f.TrunksUp++
+		}
+		if t.Health == trunk.Unproven {
+			f.TrunksUnproven++
 		}
 	}
 	s.reply(m.Request, campaign.Ready(&s.M.C, *f, m.Outlook, s.now), nil)

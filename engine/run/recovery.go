@@ -291,8 +291,12 @@ func (s *State) recoverLost(lost []attempt.Attempt) {
 }
 
 // reconcile closes attempts that are open in the database and have no contact actor: whatever went
-// wrong, nothing stays in progress.
+// wrong, nothing stays in progress. What is open once another owner acts is that one's.
 func (s *State) reconcile(m *OpenListed) {
+	if m.Epoch != s.M.C.Epoch {
+		s.Replaced = true
+		return
+	}
 	var lost []attempt.Attempt
 	for i := range m.Open {
 		a := &m.Open[i]

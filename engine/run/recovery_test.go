@@ -109,7 +109,7 @@ func TestAContactThatIsSlowToReportIsNotBroughtUpASecondTime(t *testing.T) {
 	eq(w, "ready, with a seat for the call", []any{w.s.Ready, len(w.s.Lines), w.s.Busy}, "[true 2 1]")
 	none[Recover](w)
 	w.do(&SubmitResult{Contact: "c1"})
-	w.do(&OpenListed{Life: w.s.Life, Open: []attempt.Attempt{open(w, "c1")}})
+	w.do(&OpenListed{Life: w.s.Life, Epoch: w.s.M.C.Epoch, Open: []attempt.Attempt{open(w, "c1")}})
 	none[Recover](w)
 	none[ReadContact](w)
 	none[Spawn](w)
@@ -338,13 +338,27 @@ func TestEvery30SecondsAttemptsThatNobodyOwnsAreClosed(t *testing.T) {
 	list := []attempt.Attempt{open(w, "c1", reserved(30*time.Second)), open(w, "c2", reserved(30*time.Second-1)),
 		open(w, "c3", func(a *attempt.Attempt) { a.ReservedAt = nil }), open(w, "c4"), open(w, "c5"), open(w, "c6",
 			func(a *attempt.Attempt) { a.Campaign = "other" })}
-	w.do(&OpenListed{Life: q.Life - 1, Open: list})
+	w.do(&OpenListed{Life: q.Life - 1, Epoch: w.s.M.C.Epoch, Open: list})
 	none[Recover](w)
-	w.do(&OpenListed{Life: q.Life, Open: list})
+	w.do(&OpenListed{Life: q.Life, Epoch: w.s.M.C.Epoch, Open: list})
 	lost := one[Recover](w).Lost
 	eq(w, "lost", []any{len(lost), lost[0].ID}, "[1 a-c1]")
-	w.do(&OpenListed{Life: q.Life})
+	w.do(&OpenListed{Life: q.Life, Epoch: w.s.M.C.Epoch})
 	none[Recover](w)
+}
+
+// A node that stood still learns late that another one has its campaign, and that one's calls are not its to end.
+func TestWhatTheNextOwnerDialledIsNotClosedByTheOneBefore(t *testing.T) {
+	w := ready(t)
+	w.pass(500 * time.Millisecond)
+	q := one[ReadOpen](w)
+	long := w.now.Add(-time.Minute)
+	w.do(&OpenListed{Life: q.Life, Epoch: w.s.M.C.Epoch + 1, Open: []attempt.Attempt{open(w, "c1",
+		func(a *attempt.Attempt) { a.ReservedAt = &long })}})
+	none[Recover](w)
+	r := w.ask(act(campaign.ActionPause))
+	w.durable()
+	w.refused(r, "stale_epoch")
 }
 
 func TestSeatsThatLinesReliedOnBeforeATakeOverArePresumed(t *testing.T) {

@@ -4,10 +4,8 @@ import (
 	"sync"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
-	"dialler/engine/contact"
 	"dialler/engine/snapshot"
 )
 
@@ -107,8 +105,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&call.RunEnded{}, &call.Readmit{}, &call.Forget{}, &call.Reattached{}, &call.Reload{}, &call.Stop{},
 		// Replies, and changes of all contacts.
 		campaign.TriggerReply{}, campaign.ExcludeReply{}, campaign.ResetContacts{}, campaign.RestoreContacts{},
-		campaign.Remove{}).
-		Rows(attempt.Attempt{}, "ID").Rows(contact.Contact{}, "ID")
+		campaign.Remove{})
 })
 
 // Codec writes and reads every event that a run accepts.

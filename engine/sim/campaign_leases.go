@@ -22,8 +22,10 @@ import (
 func (p *process) own() {
 	w := p.w
 	p.fleet = fleet.New(botID, w.seats, 0)
+	p.answered = make([]bool, len(w.in.Trunks))
 	for i := range w.in.Trunks {
 		p.trunks = append(p.trunks, trunk.Resumed(w.in.Trunks[i].Settings, w.mono()))
+		p.asked(i)
 		p.options(i)
 	}
 	for _, s := range w.in.Numbers {
@@ -107,7 +109,18 @@ func (p *process) acquire(r *call.Reservation) *call.Reservation {
 
 // options lets the keepalive detect the state of a trunk.
 func (p *process) options(i int) {
-	p.do(time.Second+p.w.delay(30*time.Second), func() { p.trunks[i].Options(p.w.down[i] == 0) })
+	p.do(time.Second+p.w.delay(30*time.Second), func() { p.asked(i) })
+}
+
+// asked gives a trunk the answer to its OPTIONS: what never answered is not lost.
+func (p *process) asked(i int) {
+	switch up := p.w.down[i] == 0; {
+	case up:
+		p.answered[i] = true
+		p.trunks[i].Heard(engine.TrunkAlive)
+	case p.answered[i]:
+		p.trunks[i].Heard(engine.TrunkLost)
+	}
 }
 
 // --- numbers -----------------------------------------------------------------------------

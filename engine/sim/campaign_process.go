@@ -60,6 +60,7 @@ type process struct {
 
 	fleet                           *fleet.Fleet
 	trunks                          []*trunk.Trunk
+	answered                        []bool // trunks that answered OPTIONS
 	slots                           []*numberpool.Slot
 	homes                           []numberpool.Candidate // areas and countries of the slots
 	trunkLane, numberLane, seatLane lane

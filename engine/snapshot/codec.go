@@ -24,23 +24,19 @@ type Codec struct {
 	root     reflect.Type
 	forms    map[reflect.Type]*form
 	variants []reflect.Type // types that interfaces may hold, by name
-	place    map[reflect.Type]int
+	kinds    map[unsafe.Pointer]*kind
+	rows     int               // how many types of rows there are
 	seal     [sha256.Size]byte // over the variants, and the names and types of all fields
 	problem  error
 	lenient  bool // what cannot be written is left out: the bytes are for a Digest
 }
 
-// form is how values of a type are written and read: get reads what put wrote, got what some wrote,
-// and into changes a value to what diff wrote.
+// form is how values of a type are written and read: get reads what put wrote, and got what some wrote.
 type form struct {
-	put     put
-	get     func(*reader, reflect.Value)
-	some    some
-	got     func(*reader, reflect.Value)
-	same    same
-	diff    diff
-	into    func(*reader, reflect.Value)
-	*record // of a struct
+	put  put
+	get  func(*reader, reflect.Value)
+	some some
+	got  func(*reader, reflect.Value)
 }
 
 var (
@@ -57,7 +53,7 @@ const layout = "2\n"
 // Of returns the codec of a value's type. The variants are values of the types that interfaces may
 // hold; any other error is written as a Failure.
 func Of(root any, variants ...any) *Codec {
-	c := &Codec{root: reflect.TypeOf(root), forms: map[reflect.Type]*form{}, place: map[reflect.Type]int{}}
+	c := &Codec{root: reflect.TypeOf(root), forms: map[reflect.Type]*form{}, kinds: map[unsafe.Pointer]*kind{}}
 	l := learner{Codec: c}
 	l.shape.WriteString(layout)
 	l.forms[c.root] = &form{}
@@ -70,9 +66,8 @@ func Of(root any, variants ...any) *Codec {
 		if i > 0 && c.variants[i-1].String() == t.String() {
 			l.wrong(t, "there are two variants of that name")
 		}
-		c.place[t] = i
 		l.shape.WriteString(t.String() + "\n")
-		l.learn(t)
+		l.kind(t, i)
 	}
 	c.seal = sha256.Sum256([]byte(l.shape.String()))
 	return c
@@ -158,14 +153,11 @@ func (l *learner) learn(t reflect.Type) *form {
 	case k == reflect.Map:
 		f.entries(t, l.learn(t.Key()), l.learn(t.Elem()))
 	case k == reflect.Interface:
-		f.flagged(func(w *writer, p unsafe.Pointer) bool { return w.variant(reflect.NewAt(t, p).Elem()) },
-			(*reader).variant, func(p, q unsafe.Pointer) bool {
-				return reflect.NewAt(t, p).Elem().IsNil() && reflect.NewAt(t, q).Elem().IsNil()
-			})
+		f.anything(t)
 	case !f.basic(k):
 		l.wrong(t, "it cannot be written")
 		f.bare(func(*writer, unsafe.Pointer) {}, func(*writer, unsafe.Pointer) bool { return false },
-			func(*reader, reflect.Value) {}, apart)
+			func(*reader, reflect.Value) {})
 	}
 	return f
 }

@@ -2,23 +2,28 @@ package snapshot
 
 import "encoding/binary"
 
-// dictionary numbers the texts of a stream, so that one that was written lately is only referred to.
-// Writer and reader keep the same last ones, each at its place.
-type dictionary struct {
-	list []string
-	next int // the oldest of a full list
-	// slots are where a writer looks for a text: by its length and its ends, so that a text may be
-	// written again, but not taken for another.
-	slots []uint32 // place in the list, plus 1
-}
-
-// Bounds of a dictionary: short texts are as short as their place, and long ones hardly come twice.
+// The texts of a stream are numbered, so that one that was written lately is only referred to, by its
+// number. Short texts are as short as that, and long ones hardly come twice.
 const (
 	leastWord = 3
-	mostWord  = 200
-	mostWords = 1 << 13
+	mostWord  = 55
+	mostWords = 1 << 13 // that are referred to: the last ones
 	slotCount = 1 << 14
 )
+
+// wordWriter finds texts by their length and their ends: one may be written again, but is not taken for
+// another.
+type wordWriter struct {
+	count uint64
+	slots []wordSlot
+}
+
+// wordSlot is a text in one line of the processor's cache.
+type wordSlot struct {
+	number uint64 // from 1; 0: none
+	size   uint8
+	text   [mostWord]byte
+}
 
 // slot is where a text of at least leastWord bytes is looked for.
 func slot(s string) uint64 {
@@ -42,35 +47,30 @@ func eight(s string) uint64 {
 		uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-func (d *dictionary) write(b []byte, s string) []byte {
+func (d *wordWriter) write(b []byte, s string) []byte {
 	n := len(s)
-	if n < leastWord || n > mostWord {
-		return append(binary.AppendUvarint(b, uint64(n)<<1), s...)
+	if n >= leastWord && n <= mostWord {
+		if d.slots == nil {
+			d.slots = make([]wordSlot, slotCount)
+		}
+		at := &d.slots[slot(s)]
+		if at.number > 0 && d.count-at.number < mostWords && string(at.text[:at.size]) == s {
+			return binary.AppendUvarint(b, (at.number-1)%mostWords<<1|1)
+		}
+		d.count++
+		at.number, at.size = d.count, uint8(n) //nolint:gosec // small
+		copy(at.text[:], s)
 	}
-	if d.slots == nil {
-		d.slots = make([]uint32, slotCount)
-	}
-	at := &d.slots[slot(s)]
-	if *at > 0 && d.list[*at-1] == s {
-		return binary.AppendUvarint(b, uint64(*at-1)<<1|1)
-	}
-	*at = uint32(d.add(string([]byte(s)))) + 1 //nolint:gosec // small; a copy, since it may be part of something large
 	return append(binary.AppendUvarint(b, uint64(n)<<1), s...)
 }
 
-// add keeps a text, in the place of the oldest when there are too many, and returns its place.
-func (d *dictionary) add(s string) int {
-	if len(d.list) < mostWords {
-		d.list = append(d.list, s)
-		return len(d.list) - 1
-	}
-	at := d.next
-	d.list[at] = s
-	d.next = (d.next + 1) % mostWords
-	return at
+// wordReader has the last texts by their numbers.
+type wordReader struct {
+	count int
+	list  []string
 }
 
-func (d *dictionary) read(r *reader) string {
+func (d *wordReader) read(r *reader) string {
 	n := r.uint()
 	if n&1 != 0 {
 		if n>>1 >= uint64(len(d.list)) {
@@ -85,7 +85,12 @@ func (d *dictionary) read(r *reader) string {
 	}
 	s := string(r.take(int(n >> 1)))
 	if len(s) >= leastWord && len(s) <= mostWord {
-		d.add(s)
+		if len(d.list) < mostWords {
+			d.list = append(d.list, s)
+		} else {
+			d.list[d.count%mostWords] = s
+		}
+		d.count++
 	}
 	return s
 }

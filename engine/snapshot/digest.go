@@ -13,28 +13,28 @@ import (
 // Digest digests values of any type: two lists of values with the same sum are the same in
 // everything that is exported, or among the Parts. Times count by the wall clock, errors by their
 // text and code, functions not at all. It is not safe for concurrent use.
-type Digest struct {
-	w      writer
-	passed [4]unsafe.Pointer
+type Digest struct{ w writer }
+
+// fixed is the last value that a digest saw of a type that writes itself and whose values never change.
+type fixed struct {
+	at  unsafe.Pointer
+	sum uint64 // of its bytes
 }
 
-// NewDigest returns a digest, which learns types as they come.
-func NewDigest() *Digest {
-	return &Digest{w: writer{c: &Codec{forms: map[reflect.Type]*form{}, lenient: true}}}
-}
-
-// Begin forgets the values so far.
-func (d *Digest) Begin() { d.w.b, d.w.err = d.w.b[:0], nil }
-
-// Passed names up to four lists whose elements are known to be as they were: the lists count, what is
-// in them does not. It holds until it is called again.
-func (d *Digest) Passed(lists ...any) {
-	d.w.passed = d.passed[:0]
-	for _, l := range lists {
-		if p := reflect.ValueOf(l).UnsafePointer(); p != nil && len(d.w.passed) < len(d.passed) {
-			d.w.passed = append(d.w.passed, p)
-		}
+// NewDigest returns a digest, which learns types as they come. Of types that write themselves, pointers
+// to values that never change once they are made can be named: such a value is written once.
+func NewDigest(unchanging ...any) *Digest {
+	c := &Codec{forms: map[reflect.Type]*form{}, kinds: map[unsafe.Pointer]*kind{}, lenient: true}
+	d := &Digest{w: writer{c: c, fixed: map[reflect.Type]*fixed{}}}
+	for _, v := range unchanging {
+		d.w.fixed[reflect.TypeOf(v).Elem()] = &fixed{}
 	}
+	return d
+}
+
+// Begin forgets the values so far, and begins with the sum of others.
+func (d *Digest) Begin(others uint64) {
+	d.w.b, d.w.err = binary.LittleEndian.AppendUint64(d.w.b[:0], others), nil
 }
 
 // Add adds a value.
@@ -43,12 +43,14 @@ func (d *Digest) Add(v any) {
 		d.w.count(0)
 		return
 	}
-	d.w.held(reflect.ValueOf(v))
+	d.w.held(v)
 }
 
 // Sum is the digest of the values since Begin.
-func (d *Digest) Sum() uint64 {
-	s, b := uint64(len(d.w.b))^0x9e3779b97f4a7c15, d.w.b
+func (d *Digest) Sum() uint64 { return sum(d.w.b) }
+
+func sum(b []byte) uint64 {
+	s := uint64(len(b)) ^ 0x9e3779b97f4a7c15
 	for ; len(b) >= 8; b = b[8:] {
 		s = mixed(s ^ binary.LittleEndian.Uint64(b))
 	}
@@ -62,19 +64,19 @@ func mixed(s uint64) uint64 {
 	return (high ^ low) + 0x9e3779b97f4a7c15
 }
 
-// counted writes what of a value counts for a digest.
-func (w *writer) counted(v reflect.Value) {
-	t := v.Type()
-	if err, is := v.Interface().(error); is {
-		w.text(err.Error()) // of what type it is, a recording may not know
-		var e *engine.Error
-		if errors.As(err, &e) {
-			w.text(string(e.Kind) + " " + e.Code + " " + e.Detail)
-			w.int(int64(e.RetryAfter))
-		}
-		return
+// named writes what a digest has in place of a variant: which type it is, or all that counts of an
+// error, whose type a recording may not know; true if that is all.
+func (w *writer) named(k *kind, v any) bool {
+	if !k.failed {
+		w.b = binary.LittleEndian.AppendUint64(w.b, k.name)
+		return false
 	}
-	w.text(t.String())
-	l := learner{Codec: w.c}
-	w.put(l.learn(t), v)
+	err, _ := v.(error)
+	w.text(err.Error())
+	var e *engine.Error
+	if errors.As(err, &e) {
+		w.text(string(e.Kind) + " " + e.Code + " " + e.Detail)
+		w.int(int64(e.RetryAfter))
+	}
+	return true
 }

@@ -17,8 +17,7 @@
 // of the monotonic clock, which means nothing to another process.
 //
 // A Writer writes many values as one stream, for a recording: texts that were there are
-// referred to by their place, of a row that was there only what is new is written, and
-// times keep their monotonic readings. A Digest tells whether values are the same. Both
-// look at thousands of fields a second, so values are written by the layout of their
-// types in memory (package unsafe), and read by reflection.
+// referred to by their number, and times keep their monotonic readings. A Digest tells
+// whether values are the same. Both look at thousands of fields a second, so values are
+// written by the layout of their types in memory (package unsafe), and read by reflection.
 package snapshot

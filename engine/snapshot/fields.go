@@ -21,7 +21,7 @@ type record struct {
 	fields []field
 	bits   int // bytes of them
 	// words are the fields in each eight bytes, from the first to before the last. Most of a row is
-	// zero, or as it was: eight bytes that are need no look at their fields.
+	// zero: eight bytes that are need no look at their fields.
 	words [][2]int
 	tail  int // the first field that reaches beyond the words
 }
@@ -29,7 +29,7 @@ type record struct {
 func (f *form) fields(t reflect.Type, exported, hidden []field) {
 	r := &record{fields: slices.Concat(exported, hidden)}
 	slices.SortStableFunc(r.fields, func(a, b field) int { return cmp.Compare(a.offset, b.offset) })
-	r.bits, r.tail, f.record = (len(r.fields)+7)/8, len(r.fields), r
+	r.bits, r.tail = (len(r.fields)+7)/8, len(r.fields)
 	end := func(i int) uintptr { // of a field, with what lies before the next
 		if i+1 < len(r.fields) {
 			return r.fields[i+1].offset
@@ -59,29 +59,15 @@ func (f *form) fields(t reflect.Type, exported, hidden []field) {
 		}
 		return any
 	}
-	f.diff = func(w *writer, p, q unsafe.Pointer) bool {
-		at := len(w.b)
-		any := r.diff(w, p, q)
-		if !any {
-			w.b = w.b[:at]
-		}
-		return any
-	}
-	f.same = r.same
-	f.get = func(in *reader, v reflect.Value) {
-		r.read(in, v, func(of *form, v reflect.Value) { of.got(in, v) }, true)
-	}
-	f.got = f.get
-	f.into = func(in *reader, v reflect.Value) {
-		r.read(in, v, func(of *form, v reflect.Value) { of.into(in, v) }, false)
-	}
+	f.get, f.got = r.read, r.read
 }
 
 func word(p unsafe.Pointer, i int) uint64 { return *(*uint64)(unsafe.Add(p, 8*i)) }
 
 // write writes the fields that are not zero.
 func (r *record) write(w *writer, p unsafe.Pointer) (any bool) {
-	at, next := r.begin(w), 0
+	at, next := len(w.b), 0
+	w.b = append(w.b, make([]byte, r.bits)...)
 	some := func(to int) {
 		for ; next < to; next++ {
 			if f := &r.fields[next]; f.of.some(w, unsafe.Add(p, f.offset)) {
@@ -101,60 +87,8 @@ func (r *record) write(w *writer, p unsafe.Pointer) (any bool) {
 	return any
 }
 
-// begin makes room for the bits.
-func (r *record) begin(w *writer) int {
-	at := len(w.b)
-	for range r.bits {
-		w.b = append(w.b, 0)
-	}
-	return at
-}
-
-// diff writes the fields that are not as they were at q.
-func (r *record) diff(w *writer, p, q unsafe.Pointer) (any bool) {
-	at, next := r.begin(w), 0
-	diff := func(to int) {
-		for ; next < to; next++ {
-			if f := &r.fields[next]; f.of.diff(w, unsafe.Add(p, f.offset), unsafe.Add(q, f.offset)) {
-				any = true
-				w.b[at+next/8] |= 1 << (next % 8)
-			}
-		}
-	}
-	for i := range r.words {
-		if word(p, i) != word(q, i) {
-			next = max(next, r.words[i][0])
-			diff(r.words[i][1])
-		}
-	}
-	next = max(next, r.tail)
-	diff(len(r.fields))
-	return any
-}
-
-func (r *record) same(p, q unsafe.Pointer) bool {
-	next := 0
-	same := func(to int) bool {
-		for ; next < to; next++ {
-			if f := &r.fields[next]; !f.of.same(unsafe.Add(p, f.offset), unsafe.Add(q, f.offset)) {
-				return false
-			}
-		}
-		return true
-	}
-	for i := range r.words {
-		if word(p, i) != word(q, i) {
-			if next = max(next, r.words[i][0]); !same(r.words[i][1]) {
-				return false
-			}
-		}
-	}
-	next = max(next, r.tail)
-	return same(len(r.fields))
-}
-
-// read reads the fields that are there; the others become zero, or stay.
-func (r *record) read(in *reader, v reflect.Value, read func(*form, reflect.Value), clear bool) {
+// read reads the fields that are there; the others become zero.
+func (r *record) read(in *reader, v reflect.Value) {
 	there := in.take(r.bits)
 	var parts []any
 	for i := range r.fields {
@@ -168,10 +102,9 @@ func (r *record) read(in *reader, v reflect.Value, read func(*form, reflect.Valu
 		} else {
 			to = v.Field(f.index)
 		}
-		switch {
-		case there[i/8]&(1<<(i%8)) != 0:
-			read(f.of, to)
-		case clear:
+		if there[i/8]&(1<<(i%8)) != 0 {
+			f.of.got(in, to)
+		} else {
 			to.SetZero()
 		}
 	}

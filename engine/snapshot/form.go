@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -20,34 +19,14 @@ type put func(*writer, unsafe.Pointer)
 // some writes the value at an address unless it is zero, and says whether it did.
 type some func(*writer, unsafe.Pointer) bool
 
-// same says whether the values at two addresses are the same; false also where that is not known.
-type same func(p, q unsafe.Pointer) bool
-
-// diff writes what the value at p has that the one at q had not, and says whether there is any.
-type diff func(w *writer, p, q unsafe.Pointer) bool
-
 // bare is a form whose zero value is written like any other where it cannot be left out.
-func (f *form) bare(put put, some some, get func(*reader, reflect.Value), same same) {
+func (f *form) bare(put put, some some, get func(*reader, reflect.Value)) {
 	f.put, f.some, f.get, f.got = put, some, get, get
-	f.whole(same)
-}
-
-// whole is a form that is written whole when it is not the same.
-func (f *form) whole(same same) {
-	f.same, f.into = same, func(r *reader, v reflect.Value) { f.get(r, v) }
-	f.diff = func(w *writer, p, q unsafe.Pointer) bool {
-		if same(p, q) {
-			return false
-		}
-		f.put(w, p)
-		return true
-	}
 }
 
 // flagged is a form whose zero value is a byte where it cannot be left out.
-func (f *form) flagged(some some, got func(*reader, reflect.Value), same same) {
+func (f *form) flagged(some some, got func(*reader, reflect.Value)) {
 	f.some, f.got = some, got
-	f.whole(same)
 	f.put = func(w *writer, p unsafe.Pointer) {
 		at := len(w.b)
 		if w.b = append(w.b, 1); !some(w, p) {
@@ -72,13 +51,8 @@ func number[T comparable](f *form, write func(*writer, T), get func(*reader, ref
 			return true
 		}
 		return false
-	}, get, equal[T])
+	}, get)
 }
-
-func equal[T comparable](p, q unsafe.Pointer) bool { return *(*T)(p) == *(*T)(q) }
-
-// apart says that two values are to be written whether or not they are the same.
-func apart(unsafe.Pointer, unsafe.Pointer) bool { return false }
 
 func signed[T int | int8 | int16 | int32 | int64](f *form) {
 	number(f, func(w *writer, x T) { w.int(int64(x)) }, func(r *reader, v reflect.Value) { v.SetInt(r.int()) })
@@ -98,9 +72,7 @@ func share[T float32 | float64](f *form) {
 			return false
 		}
 		return true
-	}, func(r *reader, v reflect.Value) { v.SetFloat(r.float()) }, func(p, q unsafe.Pointer) bool {
-		return math.Float64bits(float64(*(*T)(p))) == math.Float64bits(float64(*(*T)(q)))
-	})
+	}, func(r *reader, v reflect.Value) { v.SetFloat(r.float()) })
 }
 
 // basic is the form of a kind without parts; false if there is none.
@@ -108,7 +80,7 @@ func (f *form) basic(k reflect.Kind) bool {
 	switch k {
 	case reflect.Bool:
 		f.flagged(func(_ *writer, p unsafe.Pointer) bool { return *(*bool)(p) },
-			func(_ *reader, v reflect.Value) { v.SetBool(true) }, equal[bool])
+			func(_ *reader, v reflect.Value) { v.SetBool(true) })
 	case reflect.Int:
 		signed[int](f)
 	case reflect.Int8:
@@ -152,9 +124,6 @@ func (f *form) pointer(t reflect.Type, of *form) {
 	}, func(r *reader, v reflect.Value) {
 		v.Set(reflect.New(t.Elem()))
 		of.get(r, v.Elem())
-	}, func(p, q unsafe.Pointer) bool {
-		p, q = *(*unsafe.Pointer)(p), *(*unsafe.Pointer)(q)
-		return p == q || p != nil && q != nil && of.same(p, q)
 	})
 }
 
@@ -182,69 +151,13 @@ func (f *form) list(t reflect.Type, of *form) {
 			return false
 		}
 		w.count(s.len)
-		if slices.Contains(w.passed, s.first) {
-			return true
-		}
 		elements(w, s.first, s.len, t.Elem(), of)
 		return true
 	}, func(r *reader, v reflect.Value) {
 		n := r.count()
 		v.Set(reflect.MakeSlice(t, n, n))
 		r.elements(v, of)
-	}, func(p, q unsafe.Pointer) bool {
-		a, b := (*sliceHeader)(p), (*sliceHeader)(q)
-		return a.len == b.len && (a.first == nil) == (b.first == nil) && sameElements(a.first, b.first, a.len, t.Elem(), of)
 	})
-	f.diff = func(w *writer, p, q unsafe.Pointer) bool {
-		a, b := (*sliceHeader)(p), (*sliceHeader)(q)
-		if a.len != b.len || a.first == nil || b.first == nil {
-			if f.same(p, q) {
-				return false
-			}
-			w.b = append(w.b, 0)
-			f.put(w, p)
-			return true
-		}
-		start, any := len(w.b), false
-		w.b = append(w.b, 1)
-		for i := range a.len {
-			at, n := len(w.b), uintptr(i)*t.Elem().Size()
-			w.b = append(w.b, 1)
-			if of.diff(w, unsafe.Add(a.first, n), unsafe.Add(b.first, n)) {
-				any = true
-			} else {
-				w.b[at] = 0
-			}
-		}
-		if !any {
-			w.b = w.b[:start]
-		}
-		return any
-	}
-	f.into = func(r *reader, v reflect.Value) {
-		if r.uint() == 0 {
-			f.get(r, v)
-			return
-		}
-		s := reflect.MakeSlice(t, v.Len(), v.Len())
-		reflect.Copy(s, v)
-		for i := range s.Len() {
-			if r.uint() != 0 {
-				of.into(r, s.Index(i))
-			}
-		}
-		v.Set(s)
-	}
-}
-
-func sameElements(p, q unsafe.Pointer, n int, t reflect.Type, of *form) bool {
-	for i := range n {
-		at := uintptr(i) * t.Size()
-		if !of.same(unsafe.Add(p, at), unsafe.Add(q, at)) {
-			return false
-		}
-	}
-	return true
 }
 
 func (f *form) array(t reflect.Type, of *form) {
@@ -255,14 +168,11 @@ func (f *form) array(t reflect.Type, of *form) {
 		}
 		write(w, p)
 		return true
-	}, func(r *reader, v reflect.Value) { r.elements(v, of) }, func(p, q unsafe.Pointer) bool {
-		return sameElements(p, q, t.Len(), t.Elem(), of)
-	})
+	}, func(r *reader, v reflect.Value) { r.elements(v, of) })
 }
 
 // entries is the form of a map, which is written in the order of its keys.
 func (f *form) entries(t reflect.Type, key, elem *form) {
-	same := func(p, q unsafe.Pointer) bool { return *(*unsafe.Pointer)(p) == nil && *(*unsafe.Pointer)(q) == nil }
 	write := func(w *writer, p unsafe.Pointer) {
 		v := reflect.NewAt(t, p).Elem()
 		w.count(v.Len())
@@ -280,10 +190,6 @@ func (f *form) entries(t reflect.Type, key, elem *form) {
 				w.text(m[k])
 			}
 		}
-		same = func(p, q unsafe.Pointer) bool {
-			a, b := *(*map[string]string)(p), *(*map[string]string)(q)
-			return (a == nil) == (b == nil) && maps.Equal(a, b)
-		}
 	}
 	f.flagged(func(w *writer, p unsafe.Pointer) bool {
 		if *(*unsafe.Pointer)(p) == nil {
@@ -300,7 +206,7 @@ func (f *form) entries(t reflect.Type, key, elem *form) {
 			elem.get(r, e)
 			v.SetMapIndex(k, e)
 		}
-	}, same)
+	})
 }
 
 // keys are a map's keys, addressable and sorted: by what they are, or by their bytes.

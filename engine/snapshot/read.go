@@ -38,8 +38,7 @@ func (c *Codec) Read(b []byte, into any) error {
 type reader struct {
 	c     *Codec
 	b     []byte
-	words *dictionary
-	rows  memory
+	words *wordReader
 	clock *clock
 	err   error
 }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 )
 
@@ -15,7 +14,7 @@ type Writer struct {
 
 // Writer begins a stream, whose times are near the given one.
 func (c *Codec) Writer(near time.Time) *Writer {
-	w := &Writer{w: writer{c: c, words: &dictionary{}, rows: memory{}, err: c.problem},
+	w := &Writer{w: writer{c: c, words: &wordWriter{}, err: c.problem},
 		clock: clock{base: near.UnixNano()}}
 	w.w.clock = &w.clock
 	return w
@@ -27,7 +26,7 @@ func (w *Writer) Variant(b []byte, v any) ([]byte, error) {
 	if v == nil {
 		w.w.fail(fmt.Errorf("snapshot: nil is none of the variants"))
 	} else {
-		w.w.held(reflect.ValueOf(v))
+		w.w.held(v)
 	}
 	return w.w.b, w.w.err
 }
@@ -54,7 +53,7 @@ type Reader struct {
 // Reader begins to read a stream that is near the same time. Without join, its times have no
 // monotonic readings.
 func (c *Codec) Reader(near time.Time, join Join) *Reader {
-	r := &Reader{r: reader{c: c, words: &dictionary{}, rows: memory{}},
+	r := &Reader{r: reader{c: c, words: &wordReader{}},
 		clock: clock{base: near.UnixNano(), join: join}}
 	r.r.clock = &r.clock
 	return r

@@ -25,12 +25,10 @@ func (c *Codec) Write(v any) ([]byte, error) {
 type writer struct {
 	c     *Codec
 	b     []byte
-	words *dictionary // nil: texts are written anew each time
-	rows  memory      // nil: rows are written whole
-	// passed are lists of which a digest need not see the elements.
-	passed []unsafe.Pointer
-	clock  *clock // nil: no monotonic readings are written
-	err    error
+	words *wordWriter             // nil: texts are written anew each time
+	clock *clock                  // nil: no monotonic readings are written
+	fixed map[reflect.Type]*fixed // of a digest
+	err   error
 }
 
 func (w *writer) count(n int)   { w.b = binary.AppendUvarint(w.b, uint64(n)) } //nolint:gosec // no length is negative
@@ -56,11 +54,22 @@ func (w *writer) text(s string) {
 
 // itself is the form of a type that writes itself.
 func (f *form) itself(t reflect.Type) {
-	write := func(w *writer, p unsafe.Pointer) {
+	marshalled := func(w *writer, p unsafe.Pointer) []byte {
 		b, err := reflect.NewAt(t, p).Interface().(encoding.BinaryMarshaler).MarshalBinary()
 		if err != nil {
 			w.fail(fmt.Errorf("snapshot: %s: %w", t, err))
 		}
+		return b
+	}
+	write := func(w *writer, p unsafe.Pointer) {
+		if last := w.fixed[t]; last != nil {
+			if last.at != p {
+				last.at, last.sum = p, sum(marshalled(w, p))
+			}
+			w.b = binary.LittleEndian.AppendUint64(w.b, last.sum)
+			return
+		}
+		b := marshalled(w, p)
 		w.count(len(b))
 		w.b = append(w.b, b...)
 	}
@@ -70,44 +79,5 @@ func (f *form) itself(t reflect.Type) {
 		}
 		write(w, p)
 		return true
-	}, (*reader).itself, apart)
-}
-
-// variant writes which variant an interface holds, and the value.
-func (w *writer) variant(v reflect.Value) bool {
-	if v.IsNil() {
-		return false
-	}
-	w.held(v.Elem())
-	return true
-}
-
-func (w *writer) held(v reflect.Value) {
-	if w.c.lenient {
-		w.counted(v)
-		return
-	}
-	at, known := w.c.place[v.Type()]
-	if !known {
-		if err, is := v.Interface().(error); is {
-			v = reflect.ValueOf(failure(err))
-			at, known = w.c.place[v.Type()]
-		}
-	}
-	if !known {
-		w.fail(fmt.Errorf("snapshot: %s is not one of the variants", v.Type()))
-		return
-	}
-	w.count(at)
-	w.put(w.c.forms[v.Type()], v)
-}
-
-// put writes a value that need not be addressable.
-func (w *writer) put(of *form, v reflect.Value) {
-	if v.Kind() == reflect.Pointer {
-		to := v.UnsafePointer()
-		of.put(w, unsafe.Pointer(&to)) //nolint:gosec // a pointer is laid out like any other
-		return
-	}
-	of.put(w, addressable(v).Addr().UnsafePointer())
+	}, (*reader).itself)
 }

@@ -118,10 +118,3 @@ type Restored struct {
 	Forked bool   `json:"forked"`
 	By     string `json:"by"` // who accepted that; "" if nobody has
 }
-
-// Anchor is a receipt of a witness outside the installation.
-type Anchor struct {
-	Hash    string `json:"hash"` // of the entry that was shown
-	Witness string `json:"witness"`
-	Receipt []byte `json:"receipt"`
-}

@@ -15,7 +15,7 @@ import (
 // Kind says what an entry is about.
 type Kind string
 
-// The kinds of entries; the type of their data has the same name.
+// The kinds of entries; the type of their data has the same name, but for anchors: engine/anchor.Receipt.
 const (
 	KindGenesis    Kind = "genesis"
 	KindStart      Kind = "start"

@@ -12,13 +12,16 @@ type Candidate struct {
 	ID         engine.TrunkID
 	Priority   int // lower is tried first
 	Weight     int // share among equal priority
+	Health     Health
 	Available  bool
 	Constraint engine.Constraint // why not
 	RetryAt    time.Time         // when to ask again, zero if that depends on others
 }
 
-// Down says whether the trunk is known to take no calls.
-func (c *Candidate) Down() bool { return !c.Available && c.Constraint == engine.ConstraintTrunkHealth }
+// Down says whether the trunk is known to take no calls. One that is unproven may well take them.
+func (c *Candidate) Down() bool {
+	return !c.Available && c.Constraint == engine.ConstraintTrunkHealth && c.Health != Unproven
+}
 
 // Refusal says why no trunk can take a call, and when to ask again; RetryAt is
 // zero when that depends on others.

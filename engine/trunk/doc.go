@@ -18,7 +18,8 @@
 //     less, by as much as the network delays one INVITE more than another.
 //   - Channels in use are the live leases, one per leg, and never above the cap.
 //   - A trunk that is inactive, down, held or broken grants nothing, except the
-//     single trial call by which a broken or held one recovers.
+//     single trial call by which a broken or held one recovers. One that is unproven
+//     grants one call at a time.
 //
 // Decisions where the specification is silent:
 //
@@ -34,5 +35,9 @@
 //   - A throttled trunk halves its rate, once a second at most and never below
 //     one sixteenth of the cap, and from 5 s on regains it within a minute. A
 //     Retry-After stops it for a minute at most; editing the trunk ends that.
-//   - OPTIONS: unanswered (retransmissions included) is down, any answer is up.
+//   - A trunk is unproven until a sign of life (engine.TrunkSigns): a response to
+//     OPTIONS, REGISTER or an INVITE, or a conversation that goes on. The breaker
+//     opens at once when nothing answers its trial call. Once it has answered
+//     OPTIONS, their silence is down: it gets no trial calls, because silence costs
+//     a person one of their attempts and the next OPTIONS costs nobody anything.
 package trunk

@@ -30,16 +30,18 @@ const (
 type Health string
 
 const (
-	Up     Health = "up"
-	Down   Health = "down"   // OPTIONS go unanswered
-	Broken Health = "broken" // too many failures in a row
-	Held   Health = "held"   // credentials, or 403s to several caller IDs: an operator should look
-	Trying Health = "trying" // broken or held; one trial call may leave
-	Off    Health = "off"    // not active
+	Up Health = "up"
+	// Unproven means that nothing has shown that the far side is there; one trial call may leave.
+	Unproven Health = "unproven"
+	Down     Health = "down"   // it has stopped to answer OPTIONS, cannot be sent to, or does not register us
+	Broken   Health = "broken" // too many failures in a row
+	Held     Health = "held"   // credentials, or 403s to several caller IDs: an operator should look
+	Trying   Health = "trying" // broken or held; one trial call may leave
+	Off      Health = "off"    // not active
 )
 
 // Healths lists all values.
-var Healths = []Health{Up, Down, Broken, Held, Trying, Off}
+var Healths = []Health{Up, Unproven, Down, Broken, Held, Trying, Off}
 
 type result struct {
 	from, to  engine.PhoneNumber
@@ -47,22 +49,22 @@ type result struct {
 }
 
 type health struct {
-	unreachable bool      // OPTIONS went unanswered
-	score       int       // weighted failures in a row
-	until       time.Time // no calls before this, zero = not broken
-	pause       time.Duration
-	held        bool         // by credentials or 403s
-	reason      string       // why it is broken or held, for people
-	trial       engine.LegID // the trial call under way
-	results     []result     // the last ones, oldest first
+	life    engine.TrunkLife // "" is TrunkUnproven
+	score   int              // weighted failures in a row
+	until   time.Time        // no calls before this, zero = not broken
+	pause   time.Duration
+	held    bool         // by credentials or 403s
+	reason  string       // why it is broken or held, for people
+	trial   engine.LegID // the trial call under way
+	results []result     // the last ones, oldest first
 }
 
 // admits says whether a call may leave, and if not, when to ask again.
 func (h *health) admits(now time.Time) (bool, time.Time) {
 	switch {
-	case h.unreachable:
+	case h.life == engine.TrunkLost:
 		return false, time.Time{}
-	case h.until.IsZero():
+	case !h.onTrial():
 		return true, time.Time{}
 	case now.Before(h.until):
 		return false, h.until
@@ -70,10 +72,14 @@ func (h *health) admits(now time.Time) (bool, time.Time) {
 	return h.trial == "", time.Time{} // one trial at a time
 }
 
+// trying says that the breaker is open: once its pause is over, a trial call decides.
 func (h *health) trying() bool { return !h.until.IsZero() }
 
+// onTrial says that only single calls may leave, whose results decide.
+func (h *health) onTrial() bool { return h.trying() || h.life != engine.TrunkAlive }
+
 func (h *health) granted(leg engine.LegID) {
-	if h.trying() {
+	if h.onTrial() {
 		h.trial = leg
 	}
 }
@@ -104,6 +110,9 @@ func (h *health) forgive() {
 // engine/disposition's result for its end, nil for ringing or an answer.
 func (t *Trunk) Report(now time.Time, leg engine.LegID, from, to engine.PhoneNumber, class *disposition.Result) {
 	h := &t.health
+	if class == nil || class.Fault != disposition.FaultUs && !class.TrunkBad {
+		h.prove()
+	}
 	// The result of a call granted before the breaker opened is not new information.
 	stale := h.trying() && h.trial != leg
 	if class != nil {
@@ -129,7 +138,10 @@ func (t *Trunk) Report(now time.Time, leg engine.LegID, from, to engine.PhoneNum
 			weight = trunkFailure
 		}
 		h.score += weight
-		if trial || h.score >= breakerLimit {
+		switch unproven := !h.trying() && h.onTrial(); {
+		case trial && unproven && weight == trunkFailure:
+			h.open(now, breakerFirst, breakerLast, "Nothing has been heard from it yet; the last call: "+class.Friendly)
+		case trial && !unproven, h.score >= breakerLimit:
 			h.open(now, breakerFirst, breakerLast, "Too many calls failed in a row; the last: "+class.Friendly)
 		}
 	case class != nil && class.Fault == disposition.FaultUs, class != nil && class.Throttle:
@@ -217,9 +229,24 @@ func (h *health) forbidden() (reason string, ok bool) {
 		count, len(h.results), len(refused), len(destinations)), true
 }
 
-// Options tells the trunk the result of the OPTIONS keepalive. One unanswered OPTIONS is enough:
-// its transaction was already retransmitted for 64·T1.
-func (t *Trunk) Options(answered bool) { t.health.unreachable = !answered }
+// Heard tells the trunk what its signs of life say.
+func (t *Trunk) Heard(life engine.TrunkLife) {
+	h := &t.health
+	if h.life = life; !h.onTrial() {
+		h.trial = ""
+	}
+}
+
+// prove notes that a call has met somebody. A trunk that is lost stays so until it is heard again:
+// what was on its way may still arrive.
+func (h *health) prove() {
+	if h.life == engine.TrunkLost || h.life == engine.TrunkAlive {
+		return
+	}
+	if h.life = engine.TrunkAlive; !h.trying() {
+		h.trial = ""
+	}
+}
 
 // Health returns the trunk's current health.
 func (t *Trunk) Health(now time.Time) Health {
@@ -227,10 +254,12 @@ func (t *Trunk) Health(now time.Time) Health {
 	switch {
 	case !t.settings.Active:
 		return Off
-	case h.unreachable:
+	case h.life == engine.TrunkLost:
 		return Down
-	case h.until.IsZero():
+	case !h.onTrial():
 		return Up
+	case !h.trying():
+		return Unproven
 	case !now.Before(h.until):
 		return Trying
 	case h.held:

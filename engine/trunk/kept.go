@@ -19,8 +19,8 @@ func (t *Trunk) Allowed(now time.Time) (ok bool, c engine.Constraint, retryAt ti
 	return false, engine.ConstraintTrunkHealth, retryAt
 }
 
-// Trying says that a single leg may leave, to test whether the trunk has recovered.
-func (t *Trunk) Trying() bool { return t.health.trying() }
+// Trying says that a single leg may leave, to test whether the trunk is there, or has recovered.
+func (t *Trunk) Trying() bool { return t.health.onTrial() }
 
 // Granted notes that another node's count granted a leg.
 func (t *Trunk) Granted(leg engine.LegID) { t.health.granted(leg) }

@@ -13,7 +13,7 @@ const unused = 1600 * time.Millisecond
 // Grants to other nodes count like those to this one: tokens and channels, but not its health.
 func TestLegsOfOtherNodesShareTheCaps(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	k := New(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 10, ChannelCap: 3})
+	k := proven(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 10, ChannelCap: 3})
 	if ok, _, _ := k.Admit(now, "one", time.Hour, unused); !ok {
 		t.Fatal("the first is refused")
 	}
@@ -23,7 +23,7 @@ func TestLegsOfOtherNodesShareTheCaps(t *testing.T) {
 	if ok, _, _ := k.Admit(now, "one", time.Hour, unused); !ok || k.Held() != 1 {
 		t.Error("a question that comes twice takes a second channel, or is refused")
 	}
-	k.Options(false)
+	k.Heard(engine.TrunkLost)
 	for i, leg := range []engine.LegID{"two", "three"} {
 		now = now.Add(time.Second)
 		if ok, c, _ := k.Admit(now, leg, time.Hour, unused); !ok {
@@ -42,7 +42,7 @@ func TestLegsOfOtherNodesShareTheCaps(t *testing.T) {
 // A reset count contains only legs reported since, and waits as after a restart.
 func TestACountThatBeginsAnewForgetsTheLastSecond(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	k := New(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 1, ChannelCap: 3})
+	k := proven(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 1, ChannelCap: 3})
 	k.Admit(now, "old", time.Hour, unused)
 	now = now.Add(time.Minute)
 	k.Recount(now)
@@ -59,7 +59,7 @@ func TestACountThatBeginsAnewForgetsTheLastSecond(t *testing.T) {
 // Another node's leg slows the trunk down once, however often that is reported.
 func TestThrottlingIsToldOfALegThatIsHeld(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	k := New(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 8, ChannelCap: 3})
+	k := proven(engine.TrunkSettings{ID: "a", Active: true, CPSCap: 8, ChannelCap: 3})
 	k.Admit(now, "one", time.Hour, unused)
 	k.Throttled(now, "one", 0)
 	slow := k.Rate(now)

@@ -94,7 +94,10 @@ func Validate(s *engine.TrunkSettings) []engine.FieldError {
 	v.within("channel_cap", s.ChannelCap, 1, ChannelLimit)
 	v.within("priority", s.Priority, 0, OrderLimit)
 	v.within("weight", s.Weight, 1, OrderLimit)
-	v.within("options_s", s.OptionsSec, leastOptions, mostOptions)
+	if s.OptionsSec != 0 && (s.OptionsSec < leastOptions || s.OptionsSec > mostOptions) {
+		v.fail("options_s", "out_of_range", fmt.Sprintf("must be 0, which asks nothing, or between %d and %d",
+			leastOptions, mostOptions))
+	}
 	return v.list
 }
 

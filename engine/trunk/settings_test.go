@@ -109,6 +109,8 @@ func TestEverySettingOfATrunkIsChecked(t *testing.T) {
 	},
 		"cps_cap out_of_range", "channel_cap out_of_range", "priority out_of_range", "weight out_of_range",
 		"options_s out_of_range")
+	f(func(t *s) { t.OptionsSec = 0 }) // it is not asked
+	f(func(t *s) { t.OptionsSec = -1 }, "options_s out_of_range")
 }
 
 func TestAHeaderThatTheDiallerWritesCannotBeSet(t *testing.T) {

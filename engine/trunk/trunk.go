@@ -25,7 +25,7 @@ type Trunk struct {
 	awaited  awaited
 }
 
-// New returns a trunk that has carried nothing yet and is assumed to be up.
+// New returns a trunk that has carried nothing yet, and of which nothing has been heard.
 func New(s engine.TrunkSettings) *Trunk {
 	t := &Trunk{}
 	t.health.results = make([]result, 0, resultWindow+1)
@@ -65,7 +65,7 @@ func (t *Trunk) Configure(s engine.TrunkSettings) {
 func (t *Trunk) Settings() engine.TrunkSettings { return t.settings }
 
 // Check says whether a leg would be granted now, and if not, why and when asking again makes sense;
-// retryAt is zero if that depends on others (a call that ends, an operator, OPTIONS).
+// retryAt is zero if that depends on others (a call that ends, an operator, a sign of life).
 func (t *Trunk) Check(now time.Time) (ok bool, c engine.Constraint, retryAt time.Time) {
 	if !t.settings.Active {
 		return false, engine.ConstraintTrunkHealth, time.Time{}
@@ -160,7 +160,7 @@ func (t *Trunk) Tokens(now time.Time) int {
 		return 0
 	}
 	n := t.ready(now, t.settings.ChannelCap-t.channels.Held())
-	if t.health.trying() {
+	if t.health.onTrial() {
 		n = min(n, 1)
 	}
 	return n
@@ -179,14 +179,14 @@ func (t *Trunk) Rate(now time.Time) float64 {
 func (t *Trunk) Candidate(now time.Time) Candidate {
 	ok, c, at := t.Check(now)
 	return Candidate{ID: t.settings.ID, Priority: t.settings.Priority, Weight: t.settings.Weight,
-		Available: ok, Constraint: c, RetryAt: at}
+		Health: t.Health(now), Available: ok, Constraint: c, RetryAt: at}
 }
 
 // Status is the state of a trunk at a moment.
 type Status struct {
 	Health Health
 	// Reason is why the trunk refuses calls or grants fewer than its cap, judging by its calls; ""
-	// if it does neither, or if OPTIONS are the reason.
+	// if it does neither, or if its signs of life are the reason.
 	Reason string
 	// Rate is the number of calls per second that it grants now, Share the part of the cap that
 	// throttling leaves, 0 to 1.
@@ -213,7 +213,7 @@ func (t *Trunk) Status(now time.Time) Status {
 		s.RetryAt = &blocked
 	}
 	switch {
-	case !t.settings.Active || t.health.unreachable:
+	case !t.settings.Active || t.health.life == engine.TrunkLost:
 	case t.health.trying():
 		s.Reason = t.health.reason
 	case blocked.After(now):

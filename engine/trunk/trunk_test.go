@@ -22,7 +22,13 @@ const caller engine.PhoneNumber = "+493023125000"
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
 func fresh(cps, channels int) *Trunk {
-	return New(engine.TrunkSettings{ID: "a", CPSCap: cps, ChannelCap: channels, Active: true})
+	return proven(engine.TrunkSettings{ID: "a", CPSCap: cps, ChannelCap: channels, Active: true})
+}
+
+func proven(s engine.TrunkSettings) *Trunk {
+	t := New(s)
+	t.Heard(engine.TrunkAlive)
+	return t
 }
 
 func leg(n int) engine.LegID { return engine.LegID(fmt.Sprintf("leg.%d", n)) }
@@ -164,7 +170,7 @@ func TestChannelsAreLeases(t *testing.T) {
 	}
 }
 
-func TestAnInactiveOrUnreachableTrunkGrantsNothing(t *testing.T) {
+func TestAnInactiveOrLostTrunkGrantsNothing(t *testing.T) {
 	tr := fresh(10, 10)
 	f := func(ok bool, h Health) {
 		t.Helper()
@@ -174,9 +180,9 @@ func TestAnInactiveOrUnreachableTrunkGrantsNothing(t *testing.T) {
 		}
 	}
 	f(true, Up)
-	tr.Options(false)
+	tr.Heard(engine.TrunkLost)
 	f(false, Down)
-	tr.Options(true)
+	tr.Heard(engine.TrunkAlive)
 	f(true, Up)
 	s := tr.Settings()
 	s.Active = false
@@ -510,6 +516,7 @@ func TestTheCapHoldsAcrossARestartOfTheOwner(t *testing.T) {
 		for i := range 300 {
 			if rapid.IntRange(0, 15).Draw(t, "restarts") == 0 {
 				tr = Resumed(tr.Settings(), now)
+				tr.Heard(engine.TrunkAlive)
 			}
 			ok, _, retry := tr.Acquire(now, leg(i), ttl)
 			if ok {
@@ -532,6 +539,7 @@ func TestTheCapHoldsAcrossARestartOfTheOwner(t *testing.T) {
 
 func TestARestartedTrunkGrantsItsFirstLegAfterOneInterval(t *testing.T) {
 	tr := Resumed(engine.TrunkSettings{ID: "a", CPSCap: 1, ChannelCap: 10, Active: true}, start)
+	tr.Heard(engine.TrunkAlive)
 	if ok, c, retry := tr.Acquire(at(1019), leg(1), ttl); ok || c != engine.ConstraintTrunkCPS || !retry.Equal(at(1020)) {
 		t.Errorf("before: %v %s %s", ok, c, retry)
 	}

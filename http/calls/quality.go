@@ -21,6 +21,15 @@ type qualityView struct {
 	FarJitMS *float64 `json:"far_jitter_ms,omitempty"`
 	FarMOS   *float64 `json:"far_mos,omitempty"`
 	RTTMS    *float64 `json:"round_trip_ms,omitempty"`
+	From     string   `json:"heard_from,omitempty"`
+	// Dropped is absent when there is nothing in it.
+	Dropped *droppedView `json:"packets_dropped,omitempty"`
+}
+
+// droppedView counts packets that may have been the callee's, by why they were not heard.
+type droppedView struct {
+	Elsewhere uint64 `json:"elsewhere"`
+	Ambiguous uint64 `json:"ambiguous"`
 }
 
 // viewQuality returns nil for a call without audio.
@@ -30,7 +39,10 @@ func viewQuality(q *engine.MediaQuality) *qualityView {
 	}
 	ms := func(d time.Duration) float64 { return math.Round(float64(d)/float64(100*time.Microsecond)) / 10 }
 	v := &qualityView{Codec: q.Codec, Received: q.PacketsReceived, Sent: q.PacketsSent, Lost: q.PacketsLost,
-		Late: q.PacketsLate, JitterMS: ms(q.Jitter)}
+		Late: q.PacketsLate, JitterMS: ms(q.Jitter), From: q.HeardFrom}
+	if q.DroppedElsewhere > 0 || q.DroppedAmbiguous > 0 {
+		v.Dropped = &droppedView{q.DroppedElsewhere, q.DroppedAmbiguous}
+	}
 	if q.MOS > 0 {
 		v.MOS = &q.MOS
 	}

@@ -56,6 +56,15 @@ type TrunkStatus struct {
 	trunk.Status
 	CheckedAt       *time.Time // when the carrier last answered or failed to; nil before the first check
 	RegisteredUntil *time.Time // nil unless the trunk is registered
+	Elsewhere       *RTPElsewhere
+}
+
+// RTPElsewhere says how many of the last answered calls of a trunk sent RTP from elsewhere than their
+// SDP says, and how many of these were not heard for that.
+type RTPElsewhere struct {
+	Calls   int `json:"calls"`
+	Of      int `json:"of"`
+	Unheard int `json:"unheard"`
 }
 
 // Numbers stores outbound numbers.

@@ -33,6 +33,8 @@ type trunkStatus struct {
 	Placed          float64    `json:"placed_per_second"`
 	LiveLegs        int        `json:"live_legs"`
 	RetryAt         *time.Time `json:"retry_at"`
+	// Elsewhere is absent while calls send from where their SDP says.
+	Elsewhere *RTPElsewhere `json:"rtp_elsewhere,omitempty"`
 }
 
 type trunkList struct {
@@ -55,6 +57,7 @@ func viewTrunkStatus(s TrunkStatus) *trunkStatus {
 	return &trunkStatus{
 		Health: string(s.Health), Reason: s.Reason, CheckedAt: s.CheckedAt, RegisteredUntil: s.RegisteredUntil,
 		CallsPerSecond: s.Rate, CPSShare: s.Share, Placed: s.Placed, LiveLegs: s.Legs, RetryAt: s.RetryAt,
+		Elsewhere: s.Elsewhere,
 	}
 }
 

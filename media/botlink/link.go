@@ -108,23 +108,26 @@ func (l *Link) WriteDigit(digit byte) {
 }
 
 // ReadFrame copies up to len(dst) bytes of the audio that the callee is to hear and returns their
-// number, 0 when the bot is quiet. It is called every 20 ms; each call also means that the audio of
-// the previous one has been played, which is when marks are echoed.
-func (l *Link) ReadFrame(dst []byte) int {
+// number, 0 when the bot is quiet. hold says that it is late rather than quiet: nothing is to be
+// played for now, and what follows continues what was played before. It is called every 20 ms; each
+// call also means that the audio of the previous one has been played, which is when marks are
+// echoed.
+func (l *Link) ReadFrame(dst []byte) (n int, hold bool) {
 	if !l.active.Load() {
-		return 0
+		return 0, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != linkUp {
-		return 0
+		return 0, false
 	}
 	l.echo(l.play.due())
-	if !l.play.ready() {
-		l.active.Store(l.play.size > 0 || len(l.play.marks) > 0)
-		return 0
+	take, hold := l.play.ready()
+	if !take {
+		l.active.Store(!l.play.idle() || len(l.play.marks) > 0)
+		return 0, hold
 	}
-	return l.play.pop(dst)
+	return l.play.pop(dst), false
 }
 
 // Stop ends the session: stop frame, close frame, then the bot has

@@ -118,7 +118,8 @@ func play(t testing.TB, l *Link, n int) []byte {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d of %d bytes came", len(out), n)
 		}
-		out = append(out, buf[:l.ReadFrame(buf[:])]...)
+		got, _ := l.ReadFrame(buf[:])
+		out = append(out, buf[:got]...)
 	}
 	return out
 }
@@ -196,7 +197,7 @@ func TestClearEmptiesTheBufferAndReturnsTheMarks(t *testing.T) {
 	}
 	settle(t, c, 6)
 	var buf [FrameBytes]byte
-	if n := l.ReadFrame(buf[:]); n != 0 {
+	if n, _ := l.ReadFrame(buf[:]); n != 0 {
 		t.Fatalf("%d bytes were left", n)
 	}
 	p.say(bytes.Repeat([]byte{7}, 320))

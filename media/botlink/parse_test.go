@@ -147,22 +147,6 @@ func TestPlayoutIsAQueue(t *testing.T) {
 	})
 }
 
-func TestOneFrameIsHeldBrieflyAtTheStart(t *testing.T) {
-	p := playout{cap: 10000}
-	var got []bool
-	p.push(make([]byte, 160))
-	got = append(got, p.ready(), p.ready()) // held for one tick
-	p.pop(make([]byte, 160))
-	got = append(got, p.ready())
-	p.push(make([]byte, 320))
-	got = append(got, p.ready())
-	for i, want := range []bool{false, true, false, true} {
-		if got[i] != want {
-			t.Fatalf("tick %d: %v", i, got[i])
-		}
-	}
-}
-
 func TestMasking(t *testing.T) {
 	for n := range 40 {
 		b := make([]byte, n)

@@ -11,6 +11,16 @@ const (
 	chunkBytes = 1024 // 128 ms; a bot that paces itself needs one
 	// markCap bounds outstanding marks; any more are dropped and counted.
 	markCap = 1024
+
+	// holdCap is how many ticks an utterance that has run out of audio waits for more, 80 ms, before
+	// it is taken to be over; reserveCap is the most audio that is held back, in frames, so that it
+	// does not run out.
+	holdCap    = 4
+	reserveCap = 4
+	// resumeCap is how many ticks after the end of an utterance more audio shows that it was not over.
+	resumeCap = 10
+	// aheadFrom is how much of a bot's audio, always there, shows that it does not send in real time.
+	aheadFrom = 8 * FrameBytes
 )
 
 type chunk [chunkBytes]byte
@@ -29,10 +39,14 @@ type playout struct {
 	taken uint64 // bytes taken since the start, whether heard or cleared
 	marks []mark
 
-	// After an empty queue one frame is held for one tick unless a second one follows: otherwise a
-	// bot that paces its frames by its own timer would stutter at the start of each sentence.
+	// flowing means that an utterance is being played. One begins once there is a second frame, or
+	// after a tick: otherwise a bot that paces its frames by its own timer would stutter at the
+	// start. It waits for reserve frames and ticks more if earlier ones ran out of audio.
 	flowing bool
-	held    bool
+	waited  int // ticks for which an utterance has waited, to begin or for more
+	recent  int // ticks for which more audio shows that the last utterance was not over
+	reserve int
+	low     int // the least that was left when more audio came, in bytes
 }
 
 // mark is a mark of the bot: name is the JSON string as received, without its quotes, so that it
@@ -47,6 +61,9 @@ func (p *playout) push(b []byte) (dropped int) {
 	if room := p.cap - p.size; len(b) > room {
 		dropped = len(b) - room
 		b = b[:room]
+	}
+	if p.flowing {
+		p.low = min(p.low, p.size)
 	}
 	p.size += len(b)
 	for len(b) > 0 {
@@ -92,19 +109,50 @@ func (p *playout) dropFirst() {
 	}
 }
 
-// ready says whether a frame may be taken now; called once per 20 ms.
-func (p *playout) ready() bool {
+// ready says whether a frame may be taken now. If not, hold says that more of the same utterance may
+// follow: then nothing should be played rather than silence. It is called once per 20 ms.
+func (p *playout) ready() (take, hold bool) {
 	switch {
-	case p.size == 0:
-		p.flowing, p.held = false, false
-		return false
-	case p.flowing || p.held || p.size >= 2*FrameBytes:
-		p.flowing, p.held = true, false
-		return true
+	case !p.flowing && p.size == 0:
+		p.recent = max(p.recent-1, 0)
+		return false, false
+	case !p.flowing && p.size < FrameBytes && p.waited < holdCap,
+		!p.flowing && p.size < (2+p.reserve)*FrameBytes && p.waited <= p.reserve:
+		p.waited++
+		return false, false
+	case !p.flowing:
+		p.begin()
+		return true, false
+	case p.size >= FrameBytes:
+		p.reserve = min(p.reserve+p.waited, reserveCap) // it ran out before
+		p.waited = 0
+		return true, false
+	case p.waited < holdCap && (p.size == 0 || p.waited == 0 || p.low < aheadFrom):
+		// A part of a frame that is all that is left: of a bot that is ahead, it is the end.
+		p.waited++
+		return false, true
 	}
-	p.held = true
-	return false
+	p.end()
+	p.recent = resumeCap
+	return p.size > 0, false // the rest, less than a frame
 }
+
+// begin starts an utterance.
+func (p *playout) begin() {
+	switch {
+	case p.recent > 0: // the rest of the last one, which took longer to come
+		p.reserve = reserveCap
+	case p.low >= 2*FrameBytes:
+		p.reserve = max(p.reserve-1, 0)
+	}
+	p.flowing, p.waited, p.low = true, 0, p.size
+}
+
+// end ends an utterance.
+func (p *playout) end() { p.flowing, p.waited, p.recent = false, 0, 0 }
+
+// idle says that nothing happens until there is more audio.
+func (p *playout) idle() bool { return p.size == 0 && !p.flowing && p.recent == 0 }
 
 // clear drops all audio. The caller returns the marks, which stay.
 func (p *playout) clear() {
@@ -113,7 +161,7 @@ func (p *playout) clear() {
 	}
 	p.taken += uint64(p.size) //nolint:gosec // not negative
 	p.size, p.r, p.w = 0, 0, 0
-	p.flowing, p.held = false, false
+	p.end()
 }
 
 // addMark queues a mark after the audio; it returns false when there are too many.

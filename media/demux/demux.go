@@ -90,6 +90,10 @@ type Peer struct {
 	lastSeq uint16
 	fixed   bool // the SSRC is from the SDP answer (RFC 5576)
 	past    bool // ssrc and lastSeq belong to the stream before the current description
+	// Elsewhere and Ambiguous count packets of hosts of its far side that came while it was unheard
+	// and that nobody heard: of an address that it may not accept, and of one that may have been
+	// another call's.
+	Elsewhere, Ambiguous uint64
 	// Sealed means that its packets come by SRTP. A source becomes its own only by a packet that
 	// its key has sealed (prove).
 	Sealed bool
@@ -293,6 +297,17 @@ func (d *Table) Route(from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	if until, ok := d.tombs[source{from, id.SSRC}]; ok && now < until {
 		return nil, DropStale
 	}
+	p, how := d.routeNew(owners, from, id, now)
+	switch how {
+	case DropElsewhere, DropAmbiguous:
+		d.note(from.Addr(), how)
+	case routeOK, RouteMoved, RouteClaim, DropUnknown, DropStale, DropProbation:
+	}
+	return p, how
+}
+
+// routeNew finds the call of a stream that is not known from there.
+func (d *Table) routeNew(owners []*Peer, from netip.AddrPort, id ID, now int64) (*Peer, route) {
 	if len(owners) == 0 || d.claimed(owners, from, now) {
 		return d.routeUnknown(owners, from, id, now)
 	}
@@ -301,6 +316,19 @@ func (d *Table) Route(from netip.AddrPort, id ID, now int64) (*Peer, route) {
 		return d.routeOwned(owners[0], from, id, s, now)
 	}
 	return d.routeShared(owners, from, id, s, now)
+}
+
+// note counts a packet with the unheard calls whose it may have been.
+func (d *Table) note(host netip.Addr, how route) {
+	for _, p := range d.unheard {
+		switch {
+		case !p.latch.theirs(host):
+		case how == DropElsewhere:
+			p.Elsewhere++
+		default:
+			p.Ambiguous++
+		}
+	}
 }
 
 // claimed says whether a stream from an address whose calls all have their sources can belong to

@@ -1,14 +1,28 @@
 package jitter
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
+// Times are nanoseconds on the caller's clock.
 const (
-	// defaultWindow is how many packets to wait for a missing one at first, 60 ms at the usual
-	// length; WindowCap is the maximum, 60 ms at the shortest length.
-	defaultWindow = 3
-	WindowCap     = 6
-	// futileWaits is how many futile waits in a row shrink the window by one.
+	millis = int64(time.Millisecond)
+
+	// patienceFirst is how long a missing packet is waited for at first, from the arrival of one
+	// that follows it; patienceLeast and patienceCap bound what the network makes of that, and
+	// margin is added to what was needed.
+	patienceFirst = 60 * millis
+	patienceLeast = 20 * millis
+	patienceCap   = 200 * millis
+	margin        = 20 * millis
+	// futileWaits is how many futile waits in a row make the next ones shorter, and seasonWaits how
+	// many waits of any end if less was needed.
 	futileWaits = 8
+	seasonWaits = 100
+	// HeldCap bounds the packets that wait for earlier ones: 200 ms at the shortest length, and what
+	// a stalled process finds when it reads again.
+	HeldCap = 32
 	// RestartGap is the jump in sequence numbers from which on it is a restart of the far side
 	// rather than a loss (RFC 3550 appendix A.1).
 	RestartGap = 500
@@ -18,8 +32,9 @@ const (
 
 // packet is an RTP packet waiting for an earlier one.
 type packet struct {
-	seq  uint16
+	at   int64 // when it came
 	ts   uint32
+	seq  uint16
 	pt   uint8
 	n    int
 	data [payloadCap]byte
@@ -27,43 +42,51 @@ type packet struct {
 
 var packets = sync.Pool{New: func() any { return new(packet) }}
 
-// Buffer sorts packets by their sequence numbers. In-order packets pass straight through; a gap
-// holds up at most a window of later packets. The window adapts to the network: where missing
-// packets never arrive, it shrinks to one packet; where they arrive too late, it grows back to 60
-// ms.
+// Buffer sorts packets by their sequence numbers. In-order packets pass straight through; later ones
+// wait for a missing one as long as its like has been late before: where missing packets never
+// arrive the wait becomes as short as a packet, where they arrive too late it becomes as long as
+// that took, up to 200 ms.
 type Buffer struct {
 	started bool
 	next    uint16
-	held    [WindowCap]*packet // unordered
-	Holding int
-	Window  int    // the maximum window, in packets; 0 means defaultWindow
-	smaller int    // how much smaller the window is than that
-	futile  int    // gaps abandoned since one was filled
-	restart uint16 // next expected number when a restart is suspected
+	held    []*packet // unordered
+	since   int64     // when the first of them came
+	restart uint16    // next expected number when a restart is suspected
 	suspect bool
+
+	patience int64 // 0 means patienceFirst
+	futile   int   // gaps given up since one was filled
+	season   int   // gaps since the patience was last reviewed
+	needed   int64 // the longest wait since then that was not in vain
+	// The last gap that was given up.
+	gapFrom, gapTo uint16
+	gapSince       int64
 
 	Received, Lost, Late uint64
 }
 
+// Holding says whether packets wait for an earlier one.
+func (r *Buffer) Holding() bool { return len(r.held) > 0 }
+
 // Reset returns held packets to the pool.
 func (r *Buffer) Reset() {
 	for i, p := range r.held {
-		if p != nil {
-			packets.Put(p)
-			r.held[i] = nil
-		}
+		packets.Put(p)
+		r.held[i] = nil
 	}
-	r.Holding = 0
+	r.held = r.held[:0]
 }
 
 // Restarted says that the next packet is the first of another source.
 func (r *Buffer) Restarted() {
 	r.Reset()
 	r.started, r.suspect = false, false
+	r.gapFrom = r.gapTo
 }
 
-// Put accepts a packet and calls deliver for each that is now in order.
+// Put accepts a packet that came at now and calls deliver for each that is now in order.
 func (r *Buffer) Put(
+	now int64,
 	seq uint16,
 	ts uint32,
 	pt uint8,
@@ -74,6 +97,9 @@ func (r *Buffer) Put(
 	if !r.started {
 		r.started, r.next = true, seq
 	}
+	if len(r.held) > 0 && seq != r.next {
+		r.Expire(now, deliver)
+	}
 	ahead := int16(seq - r.next) //nolint:gosec // RFC 1982 arithmetic
 	if ahead > RestartGap || ahead < -RestartGap {
 		// Two consecutive packets prove a restart.
@@ -83,18 +109,26 @@ func (r *Buffer) Put(
 		}
 		r.Reset()
 		r.next, ahead = seq, 0
+		r.gapFrom = r.gapTo
 	}
 	r.suspect = false
+	if ahead > 0 && len(r.held) == HeldCap {
+		r.giveUp(deliver)
+		ahead = int16(seq - r.next) //nolint:gosec // RFC 1982 arithmetic
+	}
 	switch {
 	case ahead < 0:
 		r.Late++
-		if int(-ahead) <= WindowCap {
-			r.smaller, r.futile = max(r.smaller-1, 0), 0
+		if seq-r.gapFrom < r.gapTo-r.gapFrom { // it was given up too soon
+			r.futile = 0
+			r.need(now - r.gapSince)
 		}
 		return
 	case ahead == 0:
-		if r.Holding > 0 {
+		if len(r.held) > 0 {
 			r.futile = 0
+			r.need(now - r.since)
+			r.review()
 		}
 		r.next++
 		deliver(ts, pt, payload)
@@ -102,90 +136,106 @@ func (r *Buffer) Put(
 		return
 	}
 	for _, p := range r.held {
-		if p != nil && p.seq == seq {
+		if p.seq == seq {
 			r.Late++ // a duplicate
 			return
 		}
 	}
-	// The window may have shrunk since the held packets arrived: it ends at seq.
-	window := r.window()
-	for seq != r.next && (r.Holding >= window || int(int16(seq-r.next)) > window) { //nolint:gosec // RFC 1982
-		r.gaveUp()
-		r.skip(seq, deliver)
-	}
-	if seq == r.next {
-		r.next++
-		deliver(ts, pt, payload)
-		r.drain(deliver)
-		return
+	if len(r.held) == 0 {
+		r.since = now
 	}
 	p := packets.Get().(*packet)
-	p.seq, p.ts, p.pt = seq, ts, pt
+	p.at, p.seq, p.ts, p.pt = now, seq, ts, pt
 	p.n = copy(p.data[:], payload)
-	for i := range r.held {
-		if r.held[i] == nil {
-			r.held[i] = p
-			break
-		}
-	}
-	r.Holding++
+	r.held = append(r.held, p)
 }
 
-func (r *Buffer) window() int {
-	most := r.Window
-	if most == 0 {
-		most = defaultWindow
-	}
-	return max(most-r.smaller, 1)
-}
-
-func (r *Buffer) gaveUp() {
-	if r.futile++; r.futile >= futileWaits && r.window() > 1 {
-		r.smaller++
-		r.futile = 0
+// Expire gives up on packets that have been missing for too long.
+func (r *Buffer) Expire(now int64, deliver func(ts uint32, pt uint8, payload []byte)) {
+	for len(r.held) > 0 && now-r.since >= r.wait() {
+		r.giveUp(deliver)
 	}
 }
 
-// skip gives up on the missing packets before the first held one, or before limit if that comes
-// first.
-func (r *Buffer) skip(limit uint16, deliver func(ts uint32, pt uint8, payload []byte)) {
-	first := limit
-	for _, p := range r.held {
-		if p != nil && int16(p.seq-first) < 0 { //nolint:gosec // RFC 1982 arithmetic
+// Flush gives up on all packets missing before held ones.
+func (r *Buffer) Flush(deliver func(ts uint32, pt uint8, payload []byte)) {
+	for len(r.held) > 0 {
+		r.skip(deliver)
+	}
+}
+
+// wait is how long a missing packet is waited for.
+func (r *Buffer) wait() int64 {
+	if r.patience == 0 {
+		return patienceFirst
+	}
+	return r.patience
+}
+
+// need says how long a packet that came after later ones had to be waited for.
+func (r *Buffer) need(d int64) {
+	r.needed = max(r.needed, d)
+	if d+margin > r.wait() {
+		r.patience = min(d+margin, patienceCap)
+	}
+}
+
+// review shortens the wait, after a gap, if it has been longer than needed.
+func (r *Buffer) review() {
+	r.season++
+	if r.futile < futileWaits && r.season < seasonWaits {
+		return
+	}
+	r.patience = max(r.wait()-patienceLeast, patienceLeast)
+	if r.needed > 0 && r.futile < futileWaits {
+		r.patience = max(r.patience, min(r.needed+margin, patienceCap))
+	}
+	r.futile, r.season, r.needed = 0, 0, 0
+}
+
+// giveUp abandons the packets before the first held one.
+func (r *Buffer) giveUp(deliver func(ts uint32, pt uint8, payload []byte)) {
+	r.futile++
+	r.review()
+	r.skip(deliver)
+}
+
+// skip goes on with the first held packet.
+func (r *Buffer) skip(deliver func(ts uint32, pt uint8, payload []byte)) {
+	first := r.held[0].seq
+	for _, p := range r.held[1:] {
+		if int16(p.seq-first) < 0 { //nolint:gosec // RFC 1982 arithmetic
 			first = p.seq
 		}
 	}
+	r.gapFrom, r.gapTo, r.gapSince = r.next, first, r.since
 	r.Lost += uint64(first - r.next)
 	r.next = first
 	r.drain(deliver)
 }
 
-// Flush gives up on all packets missing before held ones.
-func (r *Buffer) Flush(deliver func(ts uint32, pt uint8, payload []byte)) {
-	for r.Holding > 0 {
-		var any *packet
-		for _, p := range r.held {
-			if p != nil {
-				any = p
-			}
-		}
-		r.skip(any.seq, deliver)
-	}
-}
-
 func (r *Buffer) drain(deliver func(ts uint32, pt uint8, payload []byte)) {
-	for again := r.Holding > 0; again; {
+	if len(r.held) == 0 {
+		return
+	}
+	for again := true; again; {
 		again = false
 		for i, p := range r.held {
-			if p != nil && p.seq == r.next {
-				r.held[i] = nil
-				r.Holding--
+			if p.seq == r.next {
+				last := len(r.held) - 1
+				r.held[i], r.held[last] = r.held[last], nil
+				r.held = r.held[:last]
 				r.next++
 				deliver(p.ts, p.pt, p.data[:p.n])
 				packets.Put(p)
-				again = r.Holding > 0
+				again = true
 				break
 			}
+		}
+	}
+	for i, p := range r.held { // wait for what is missing before these
+		if i == 0 || p.at < r.since {
+			r.since = p.at
 		}
 	}
 }

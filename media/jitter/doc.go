@@ -1,3 +1,3 @@
-// Package jitter sorts the RTP packets of a source. It knows sequence numbers but no clock: the
-// wait for a missing packet is counted in packets.
+// Package jitter sorts the RTP packets of a source. It knows sequence numbers and when packets came,
+// on its caller's clock; it has none of its own.
 package jitter

@@ -12,13 +12,18 @@ const (
 	frameTime = 20 * time.Millisecond
 	// chunkFrames is the number of frames written at once, 1 s.
 	chunkFrames = 50
-	// behindCap is how far a side that does not come by ticks may lag behind the timeline before it
-	// jumps: jitter is not silence.
+	// lateCap is how far the callee's side may lag behind the timeline before it jumps: its audio may
+	// be late, and pauses are filled.
+	lateCap = 23
+	// behindCap is the same for a far leg, whose pauses are not filled: jitter is not silence.
 	behindCap = 5
-	// aheadCap is how far it may be ahead; anything beyond is dropped.
-	aheadCap = 25
-	// lag is how long a chunk stays open after its end; it must exceed behindCap.
-	lag = 10
+	// aheadCap is how far a side may be ahead; anything beyond is dropped. What is spare is left out
+	// from spareFrom on.
+	aheadCap  = 25
+	spareFrom = 2
+	// lag is how long a chunk stays open after its end; it must exceed lateCap, and two chunks must
+	// hold all from there to aheadCap.
+	lag = 24
 	// stall is how far the ticks may lag behind the clock before the timeline jumps; smaller lags
 	// are made up by ticks in a row.
 	stall = 10
@@ -65,8 +70,8 @@ type Recording struct {
 	told    atomic.Bool  // and End reported it
 }
 
-// Callee adds 20 ms of the callee's audio, μ-law.
-func (t *Recording) Callee(frame []byte) { t.stream(left, frame) }
+// Callee adds 20 ms of the callee's audio, μ-law. What is spare may be left out to be on time.
+func (t *Recording) Callee(frame []byte, spare bool) { t.stream(left, frame, lateCap, spare) }
 
 // Bot adds 20 ms of what the callee hears at this tick, μ-law.
 func (t *Recording) Bot(frame []byte) {
@@ -77,16 +82,18 @@ func (t *Recording) Bot(frame []byte) {
 }
 
 // Far adds 20 ms of a far leg's audio in the bot's place, μ-law.
-func (t *Recording) Far(frame []byte) { t.stream(right, frame) }
+func (t *Recording) Far(frame []byte) { t.stream(right, frame, behindCap, false) }
 
 // stream places a frame of a side whose frames arrive when the network delivers them.
-func (t *Recording) stream(s side, frame []byte) {
+func (t *Recording) stream(s side, frame []byte, behind int64, spare bool) {
 	t.mu.Lock()
-	if t.next[s] < t.now-behindCap || t.next[s] == 0 {
+	defer t.mu.Unlock()
+	if t.next[s] < t.now-behind || t.next[s] == 0 {
 		t.next[s] = t.now
 	}
-	t.put(s, frame)
-	t.mu.Unlock()
+	if !spare || t.next[s] < t.now+spareFrom {
+		t.put(s, frame)
+	}
 }
 
 // put writes a frame at its side's position; mu is held.

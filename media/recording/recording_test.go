@@ -33,7 +33,7 @@ func recordUntilKilled(dir string) {
 	tape := New(Config{Dir: dir}).Start(name, answered)
 	var c clock
 	for i := 0; ; i++ {
-		tape.Callee(sound(left, i))
+		tape.Callee(sound(left, i), false)
 		tape.Bot(sound(right, i))
 		c.tick(tape)
 		<-time.After(time.Millisecond)
@@ -120,7 +120,7 @@ func TestBothSidesAreReadBackSampleForSample(t *testing.T) {
 	for i := range frames {
 		// The callee speaks from tick 10 on; the bot pauses for a while.
 		if i >= 10 {
-			tape.Callee(sound(left, i))
+			tape.Callee(sound(left, i), false)
 			wantLeft = append(wantLeft, sound(left, i)...)
 		} else {
 			wantLeft = append(wantLeft, silent()...)
@@ -161,7 +161,7 @@ func TestAWholeFileIsNamedOnceAndHasAHash(t *testing.T) {
 	r := newRecorder(t, Config{})
 	tape := r.Start(name, answered)
 	var c clock
-	tape.Callee(sound(left, 1))
+	tape.Callee(sound(left, 1), false)
 	c.tick(tape)
 	if _, err := r.Hash(tape.id); engine.ErrorCode(err) != "recording_in_progress" {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestTheSidesStayAlignedThroughJitterAndPauses(t *testing.T) {
 	said := 0
 	say := func(n int) {
 		for range n {
-			tape.Callee(sound(left, said))
+			tape.Callee(sound(left, said), false)
 			said++
 		}
 	}
@@ -232,7 +232,7 @@ func TestALineOfTimeThatStoodStillJumpsToTheClock(t *testing.T) {
 	c := clock(5)
 	c.tick(tape)
 	c += clock(3 * time.Second)
-	tape.Callee(sound(left, 1))
+	tape.Callee(sound(left, 1), false)
 	c.tick(tape)
 	tape.Bot(sound(right, 2))
 	c.tick(tape)
@@ -278,7 +278,7 @@ func TestADiskThatStandsStillCostsTheRecordingAndNotTheCall(t *testing.T) {
 	tape := r.Start(name, answered)
 	var c clock
 	for i := range 10 * chunkFrames { // returns although nothing is written
-		tape.Callee(sound(left, i))
+		tape.Callee(sound(left, i), false)
 		tape.Bot(sound(right, i))
 		c.tick(tape)
 	}
@@ -362,7 +362,7 @@ func TestWhatACrashLeftBehindIsMadeWhole(t *testing.T) {
 	tape := r.Start(name, answered)
 	var c clock
 	for i := range chunkFrames + lag {
-		tape.Callee(sound(left, i))
+		tape.Callee(sound(left, i), false)
 		c.tick(tape)
 	}
 	day := filepath.Join(dir, "2026", "11", "22")
@@ -486,7 +486,7 @@ func TestAFrameDoesNotAllocate(t *testing.T) {
 	var c clock
 	a, b := sound(left, 1), sound(right, 1)
 	frame := func() {
-		tape.Callee(a)
+		tape.Callee(a, false)
 		tape.Bot(b)
 		c.tick(tape)
 	}
@@ -507,7 +507,7 @@ func BenchmarkFrame(b *testing.B) {
 	x, y := sound(left, 1), sound(right, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		tape.Callee(x)
+		tape.Callee(x, false)
 		tape.Bot(y)
 		c.tick(tape)
 	}

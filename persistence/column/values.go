@@ -2,6 +2,7 @@ package column
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"strings"
 )
@@ -20,17 +21,31 @@ func (l *Layout) Some(is func(name string) bool) (some Some) {
 	return some
 }
 
-// Values calls f with columns of the last row, in binary form; value is nil for null.
-func (b *Batch[T]) Values(some Some, f func(name string, oid uint32, value []byte) error) error {
+// Value is a column of the last row, in binary form; value is nil for null.
+func (b *Batch[T]) Value(i int) (name string, oid uint32, value []byte) {
+	s, at := &b.shape.slots[i], b.at[i]
+	if n := int32(binary.BigEndian.Uint32(b.rows.buf[at:])); n >= 0 { //nolint:gosec // two's complement
+		value = b.rows.buf[at+4 : at+4+int(n)]
+	}
+	return s.name, s.oid, value
+}
+
+var seed = maphash.MakeSeed()
+
+// Sum stands for what columns of the last row are, in this process, and for n; it is never 0.
+func (b *Batch[T]) Sum(some Some, n uint64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var own [8]byte
+	binary.BigEndian.PutUint64(own[:], n)
+	_, _ = h.Write(own[:])
 	for _, i := range some {
 		at := b.at[i]
-		var value []byte
-		if n := int32(binary.BigEndian.Uint32(b.rows.buf[at:])); n >= 0 { //nolint:gosec // two's complement
-			value = b.rows.buf[at+4 : at+4+int(n)]
-		}
-		if err := f(b.shape.slots[i].name, b.shape.slots[i].oid, value); err != nil {
-			return err
-		}
+		length := int32(binary.BigEndian.Uint32(b.rows.buf[at:])) //nolint:gosec // two's complement
+		_, _ = h.Write(b.rows.buf[at : at+4+int(max(length, 0))])
 	}
-	return nil
+	return max(h.Sum64(), 1)
 }
+
+// Stamp stands for bytes, in this process.
+func Stamp(b []byte) uint64 { return maphash.Bytes(seed, b) }

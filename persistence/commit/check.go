@@ -149,33 +149,61 @@ func dialoutNode(w *journal.Write) engine.Incarnation {
 var errDialoutEnded = engine.Conflict(journal.ErrStaleEpoch.Code,
 	"the call was ended by the node that had it before")
 
-// dialoutEnds refuses the end of a dialout that is stored with another end. The same end may come
-// again.
+// dialoutEnds compares what writes say of a dialout's end with what is stored. A second end is refused; the
+// same one may come again. What a node without the call may still report takes no end with it that was
+// refused: of a leg's end only the leg is stored, and a result is for the call's owner to store.
 func (c *checks) dialoutEnds() {
+	clear(c.t.g.legsOnly)
 	if c.t.acting == 0 {
 		return
 	}
-	ends := map[engine.AttemptID]int{}
 	ids := c.t.arrayOf(0, pgtype.UUIDOID)
+	var asked []int
 	c.each(func(i int, w *journal.Write) {
-		if dialoutNode(w) == 0 || w.Attempts[0].EndedAt == nil {
-			return
+		if w.Campaign == "" && len(w.Attempts) > 0 && (w.Attempts[0].EndedAt != nil || dialoutNode(w) == 0) {
+			asked = append(asked, i)
+			ids.ID(string(w.Attempts[0].ID))
 		}
-		ends[w.Attempts[0].ID] = i
-		ids.ID(string(w.Attempts[0].ID))
 	})
-	if len(ends) == 0 {
+	if len(asked) == 0 {
 		return
 	}
 	c.t.queue("ends", [][]byte{ids.Param()}, func(rows [][][]byte) error {
+		ends := map[engine.AttemptID]time.Time{}
 		for _, r := range rows {
-			i := ends[engine.AttemptID(column.IDOf(r[0]))]
-			if end := c.t.writes[i].Attempts[0].EndedAt; !end.Truncate(time.Microsecond).Equal(column.InstantOf(r[1])) {
+			ends[engine.AttemptID(column.IDOf(r[0]))] = column.InstantOf(r[1])
+		}
+		for _, i := range asked {
+			w := &c.t.writes[i]
+			a := &w.Attempts[0]
+			var end time.Time
+			if a.EndedAt != nil {
+				end = a.EndedAt.Truncate(time.Microsecond)
+			}
+			stored := ends[a.ID]
+			switch {
+			case c.t.refused[i] != nil || end.Equal(stored):
+			case dialoutNode(w) == 0:
+				c.reported(i, w)
+			case !stored.IsZero():
 				c.refuse(i, errDialoutEnded)
+			default:
+				ends[a.ID] = end // by this group
 			}
 		}
 		return nil
 	})
+}
+
+// reported handles the report of a node whose dialout has another end, or none, in the database.
+func (c *checks) reported(i int, w *journal.Write) {
+	for j := range w.Events {
+		if w.Events[j].Type == journal.ResultStored {
+			c.refuse(i, errDialoutTaken)
+			return
+		}
+	}
+	c.t.g.legsOnly[w.Attempts[0].ID] = true
 }
 
 func (c *checks) suppressions() {

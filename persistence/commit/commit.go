@@ -159,7 +159,7 @@ var statements = map[string]string{
 type Writer struct {
 	db     *table.DB
 	groups sync.Pool // of *group
-	marks  legMarks
+	marks  marks
 	renewals
 	// Replies to any request with an Idempotency-Key.
 	replies pool.Together[replyKey, journal.Reply]
@@ -284,14 +284,15 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 	defer conn.Release()
 	g := w.groups.Get().(*group)
 	g.shapes = w.db.Shapes.Load()
-	g.sent = g.sent[:0]
+	g.sent, g.ended = g.sent[:0], g.ended[:0]
+	g.written = w.db.WrittenAgain(g.written)
 	defer func() {
 		g.rows.reset()
 		w.groups.Put(g)
 	}()
 	tx := &commit{ctx: ctx, now: w.db.Config.Now(), pgx: conn.Conn(), conn: conn.Conn().PgConn(), g: g,
 		writes: writes, refused: refused,
-		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, written: w.db.Written(), staleEpoch: w.db.Epochs.Stale,
+		repeated: repeated, hashed: w.db.Hashed, marks: &w.marks, written: g.written, staleEpoch: w.db.Epochs.Stale,
 		acting: engine.Incarnation(w.db.Acting.Load())}
 	if err := tx.run(); err != nil {
 		if !tx.conn.IsClosed() && tx.conn.TxStatus() != 'I' {
@@ -299,7 +300,7 @@ func (w *Writer) commitOnce(ctx context.Context, writes []journal.Write, refused
 		}
 		return err
 	}
-	w.marks.put(server, g.sent)
+	w.marks.put(server, g.sent, g.ended)
 	return nil
 }
 
@@ -320,7 +321,7 @@ type commit struct {
 	answers  []func(rows [][][]byte) error // one per queued statement
 	stale    map[engine.ContactID]struct{} // contacts whose variables changed
 	hashed   func(engine.PhoneNumber) string
-	marks    *legMarks
+	marks    *marks
 	// staleEpoch is the refusal of a write whose epoch is not the stored one. acting is the node
 	// that this process is; 0 means it runs alone.
 	acting     engine.Incarnation

@@ -23,11 +23,14 @@ type group struct {
 	events    column.Batch[table.EventRow]
 	campaigns column.Batch[table.CampaignRow]
 	rows      gathered
-	arrays    [10]column.Array // parameters of the smaller statements
+	legsOnly  map[engine.AttemptID]bool // of these attempts only the legs are stored
+	arrays    [10]column.Array          // parameters of the smaller statements
 	instants  column.Array
 	text      []byte // an event's text, to be hashed
 	links     []table.Link
 	sent      []sentLeg
+	ended     []sentEnd
+	written   *table.Rows
 	shapes    *table.Layouts
 }
 
@@ -66,7 +69,15 @@ func newGroup() *group {
 	return &group{rows: gathered{
 		contactAt: map[engine.ContactID]int{}, attemptAt: map[engine.AttemptID]int{},
 		campaignAt: map[engine.CampaignID]int{},
-	}}
+	}, legsOnly: map[engine.AttemptID]bool{}}
+}
+
+// whole are the attempts of which more than the legs is stored.
+func (g *group) whole() []*attempt.Attempt {
+	if len(g.legsOnly) == 0 {
+		return g.rows.attempts
+	}
+	return slices.DeleteFunc(slices.Clone(g.rows.attempts), func(a *attempt.Attempt) bool { return g.legsOnly[a.ID] })
 }
 
 func (g *gathered) reset() {

@@ -51,7 +51,7 @@ func (t *commit) queueRows() error {
 	if err := addRows(t, "kept", &t.g.kept, table.ContactColumns, &shapes.Contacts, r.kept, nil); err != nil {
 		return err
 	}
-	if err := addRows(t, "attempts", &t.g.attempts, table.AttemptColumns, &shapes.Attempts, r.attempts,
+	if err := addRows(t, "attempts", &t.g.attempts, table.AttemptColumns, &shapes.Attempts, t.g.whole(),
 		t.attemptWritten); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (t *commit) queueLegs() error {
 			row.N = n
 		}
 		if s, ok := sentLegOf(&row); ok {
-			if t.marks.stored(&s) {
+			if t.marks.leg(&s) {
 				return nil
 			}
 			t.g.sent = append(t.g.sent, s)

@@ -23,6 +23,9 @@ func ownerOf(a *attempt.Attempt) table.Owner {
 }
 
 func (t *commit) attemptWritten(a *attempt.Attempt) error {
+	if a.Live() {
+		return nil
+	}
 	var id [16]byte
 	column.ParseID(string(a.ID), &id)
 	b, shapes, of := &t.g.attempts, t.g.shapes, ownerOf(a)
@@ -31,16 +34,28 @@ func (t *commit) attemptWritten(a *attempt.Attempt) error {
 			return table.AppendValues(dst, b, columns)
 		})
 	}
-	if a.Live() {
-		return nil
-	}
-	if err := put(table.PartAttempt, table.AttemptOrder(a), shapes.Attempt); err != nil {
+	if err := put(table.PartResult, table.ResultOrder(a), shapes.Result); err != nil {
 		return err
 	}
-	if err := put(table.PartResult, table.ResultOrder(a), shapes.Result); err != nil || a.Quality == nil {
-		return err
+	// A result changes nothing of what the end of the call said.
+	order, stamp := table.AttemptOrder(a), t.written.Stamp()
+	was, is := t.marks.end(&id), sentEnd{attempt: id}
+	if is.endMark.attempt = b.Sum(shapes.Attempt, stamp^order); is.endMark.attempt != was.attempt {
+		if err := put(table.PartAttempt, order, shapes.Attempt); err != nil {
+			return err
+		}
 	}
-	return put(table.PartQuality, table.QualityOrder, shapes.Quality)
+	if a.Quality != nil {
+		if is.quality = b.Sum(shapes.Quality, stamp); is.quality != was.quality {
+			if err := put(table.PartQuality, table.QualityOrder, shapes.Quality); err != nil {
+				return err
+			}
+		}
+	}
+	if is.endMark != was {
+		t.g.ended = append(t.g.ended, is)
+	}
+	return nil
 }
 
 func (t *commit) contactWritten(c *contact.Contact) error {

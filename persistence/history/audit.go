@@ -24,12 +24,24 @@ import (
 // Records provides the history of campaigns to auditors: its comparison with the tables, its
 // retention, and the erasure of persons from it.
 type Records struct {
-	db    *table.DB
-	spine *stored.Spine
+	db       *table.DB
+	spine    *stored.Spine
+	progress func(string) // of an audit
+	apart    int64
 }
 
+// Reporting returns Records whose audits say now and then how far they are.
+func (s *Records) Reporting(progress func(string)) *Records {
+	return &Records{s.db, s.spine, progress, s.apart}
+}
+
+// Apart returns Records that audit a campaign of that many batches in two parts next to each other.
+func (s *Records) Apart(batches int64) *Records { return &Records{s.db, s.spine, s.progress, batches} }
+
 // NewRecords returns the Records stored in db; what is done to them is told to the spine.
-func NewRecords(db *table.DB, spine *stored.Spine) *Records { return &Records{db: db, spine: spine} }
+func NewRecords(db *table.DB, spine *stored.Spine) *Records {
+	return &Records{db: db, spine: spine, apart: apartFrom}
+}
 
 // Audit compares the history of a campaign with its tables.
 type Audit struct {
@@ -162,6 +174,31 @@ type auditor struct {
 	written *written
 	begun   *begun
 	from    map[int]chain.Verifier // where an audit since a seal begins, nil for one of everything
+
+	progress func(string)
+	total    int  // events that there are, about; 0 is not known
+	apart    bool // it is large, and audited in two parts
+}
+
+// toldEvery is how many events an audit reads between two reports.
+const toldEvery = 20_000
+
+// read counts an event.
+func (a *auditor) read() {
+	if a.Events++; a.Events%toldEvery != 0 {
+		return
+	}
+	of := ""
+	if a.total > 0 {
+		of = fmt.Sprintf(" of %d", a.total)
+	}
+	a.tell(fmt.Sprintf("%d%s events", a.Events, of))
+}
+
+func (a *auditor) tell(what string) {
+	if a.progress != nil {
+		a.progress(what)
+	}
 }
 
 func (a *auditor) found(f Finding) {
@@ -176,7 +213,7 @@ func (a *auditor) found(f Finding) {
 func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, trusted []seal.Public) (out Audit,
 	err error) {
 	out.Campaign = id
-	a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id}
+	a := &auditor{Audit: &out, ctx: ctx, tx: tx, id: id, progress: s.progress}
 	if a.written, err = s.newWritten(a); err != nil {
 		return out, err
 	}
@@ -195,14 +232,15 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 		return out, err
 	}
 	fold := tally.Runs{}
-	for _, part := range []func() error{
+	err = run(
 		func() error { return fromCheckpoints(ctx, tx, id, fold) },
-		func() error { return a.events(fold) }, a.chains, func() error { return a.checkpoints(trusted) }, a.strays, a.rows,
-		a.written.compare,
-	} {
-		if err := part(); err != nil {
-			return out, err
-		}
+		func() error {
+			return s.beside(a, func() error { return run(func() error { return a.events(fold) }, a.attempts) },
+				func(b *auditor) error { return run(b.chainsAndRows, b.contacts) })
+		},
+		func() error { return a.checkpoints(trusted) }, a.strays)
+	if err != nil {
+		return out, err
 	}
 	for run := range fold {
 		if run > present {
@@ -220,6 +258,74 @@ func (s *Records) auditIn(ctx context.Context, tx pgx.Tx, id engine.CampaignID, 
 	})
 	return out, nil
 }
+
+// run runs parts of an audit one after another.
+func run(parts ...func() error) error {
+	for _, part := range parts {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apartFrom is how many batches make it worth while to audit a campaign in two parts next to each other.
+const apartFrom = 1000
+
+// beside audits one part next to another, which has a connection of its own to the same snapshot; one
+// after the other where there is little to audit, or no second connection available.
+func (s *Records) beside(a *auditor, first func() error, second func(*auditor) error) error {
+	var batches int64
+	err := a.tx.QueryRow(a.ctx, "SELECT coalesce(sum(n), 0)::bigint FROM event_heads WHERE campaign_id = $1",
+		string(a.id)).Scan(&batches)
+	if err != nil {
+		return err
+	}
+	for _, v := range a.from {
+		batches -= v.N
+	}
+	var tx pgx.Tx
+	if batches >= s.apart {
+		var done func()
+		if tx, done, err = s.db.Beside(a.ctx, a.tx); err == nil {
+			defer done()
+		}
+	}
+	switch {
+	case tx == nil:
+		return run(first, func() error { return second(a) })
+	case a.from != nil:
+		if _, err := tx.Exec(a.ctx, lookUp); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	a.apart = true
+	b := *a
+	b.Audit, b.ctx, b.tx, b.progress = &Audit{Campaign: a.id}, ctx, tx, nil
+	b.written.a = &b
+	ended := make(chan error, 1)
+	go func() { ended <- second(&b) }()
+	if err := first(); err != nil {
+		cancel()
+		<-ended
+		return err
+	}
+	a.tell("rows and their digests")
+	if err := <-ended; err != nil {
+		return err
+	}
+	a.inBatch, a.Batches, a.Heads, a.Unattested = b.inBatch, b.Batches, b.Heads, b.Unattested
+	for _, f := range b.Findings {
+		a.found(f)
+	}
+	a.More = a.More || b.More
+	return nil
+}
+
+// chainsAndRows verifies the chains, and compares the rows with the digests in them.
+func (a *auditor) chainsAndRows() error { return run(a.chains, a.written.compare) }
 
 // Campaigns lists the campaigns that there are and those that only have a history, newest first.
 func (s *Records) Campaigns(ctx context.Context) ([]engine.CampaignID, error) {
@@ -249,20 +355,25 @@ func (s *Records) Audit(ctx context.Context, id engine.CampaignID, trusted ...se
 // events folds all events and checks each against its digest.
 func (a *auditor) events(fold tally.Runs) error {
 	var begun *int64 // the first number in a batch
-	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]) FROM event_batches WHERE campaign_id = $1",
-		string(a.id)).Scan(&begun)
+	err := a.tx.QueryRow(a.ctx, "SELECT min(seqs[1]), coalesce((SELECT max(seq) FROM events WHERE campaign_id = $1 "+
+		"AND seq > 0), 0) FROM event_batches WHERE campaign_id = $1", string(a.id)).Scan(&begun, &a.total)
 	if err != nil {
 		return err
 	}
 	from := eventPlace{}
-	for {
-		list, err := a.page(from)
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			e := &list[i]
+	var data decoder
+	for n := auditPage; n == auditPage; {
+		var changed []Finding
+		n = 0
+		err := eachEvent(a.ctx, a.tx, "FROM events e WHERE e.campaign_id = $1 AND e.seq > 0 AND (e.seq, e.at) > ($2, $3) "+
+			"ORDER BY e.seq, e.at LIMIT $4", func(e *storedEvent) error {
+			if err := data.decode(e); err != nil {
+				return err
+			}
+			n++
+			a.read()
 			fold.Apply(&e.Event)
+			from = e.place()
 			switch {
 			case e.digest == nil && a.unchained(e, begun == nil || e.Seq < *begun):
 				a.Unchained++
@@ -271,19 +382,23 @@ func (a *auditor) events(fold tally.Runs) error {
 					What: "an event that is in no batch: it was added, or its digest was removed"})
 			default:
 				a.chained++
-				if !e.whole() {
-					a.found(Finding{Table: "events", Run: e.Run, Batch: a.batchOf(e.Seq), Seq: e.Seq, Contact: e.Contact,
+				if !e.whole() && len(changed) < findingsCap {
+					changed = append(changed, Finding{Table: "events", Run: e.Run, Seq: e.Seq, Contact: e.Contact,
 						Attempt: e.Attempt,
 						What:    "the event is not as it was written (" + string(e.Type) + ")"})
 				}
 			}
-		}
-		a.Events += len(list)
-		if len(list) < auditPage {
 			return nil
+		}, string(a.id), from.seq, from.at, auditPage)
+		if err != nil {
+			return err
 		}
-		from = list[len(list)-1].place()
+		for _, f := range changed {
+			f.Batch = a.batchOf(f.Seq)
+			a.found(f)
+		}
 	}
+	return nil
 }
 
 // unchained says whether an event may have no digest: it was there before the spine was begun, or is

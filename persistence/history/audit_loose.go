@@ -15,7 +15,7 @@ import (
 func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out Audit, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db.Read, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
 		func(tx pgx.Tx) error {
-			a := &auditor{Audit: &out, ctx: ctx, tx: tx}
+			a := &auditor{Audit: &out, ctx: ctx, tx: tx, progress: s.progress}
 			if a.written, err = s.newWritten(a); err != nil {
 				return err
 			}
@@ -24,13 +24,10 @@ func (s *Records) AuditLoose(ctx context.Context, trusted ...seal.Public) (out A
 				return err
 			}
 			kept := func() error { return a.checkpoints(trusted) }
-			for _, step := range []func() error{a.looseEvents, a.chains, kept, a.looseStrays, a.looseRemoved,
-				a.written.compare} {
-				if err := step(); err != nil {
-					return err
-				}
+			if err := s.beside(a, a.looseEvents, (*auditor).chainsAndRows); err != nil {
+				return err
 			}
-			return nil
+			return run(kept, a.looseStrays, a.looseRemoved)
 		})
 	return out, s.db.Wrap("history of no campaign not audited", err)
 }
@@ -46,27 +43,18 @@ func (a *auditor) looseEvents() error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.tx.Query(a.ctx, selectStored+"WHERE e.seq <= 0")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		e, err := scanStored(rows)
-		if err != nil {
-			return err
-		}
-		a.Events++
+	return eachEvent(a.ctx, a.tx, "FROM events e WHERE e.seq <= 0", func(e *storedEvent) error {
+		a.read()
 		switch {
-		case e.digest == nil && a.unchained(&e, e.At.Before(since)):
+		case e.digest == nil && a.unchained(e, e.At.Before(since)):
 			a.Unchained++
 		case e.digest == nil:
-			a.found(looseFinding(&e, "an event that is in no batch: it was added, or its digest was removed"))
+			a.found(looseFinding(e, "an event that is in no batch: it was added, or its digest was removed"))
 		case !e.whole():
-			a.found(looseFinding(&e, "the event is not as it was written"))
+			a.found(looseFinding(e, "the event is not as it was written"))
 		}
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 func looseFinding(e *storedEvent, what string) Finding {
@@ -85,13 +73,11 @@ const (
 
 // looseStrays finds events whose digest no batch has.
 func (a *auditor) looseStrays() error {
-	rows, _ := a.tx.Query(a.ctx, "WITH stray AS ("+looseDigests+" EXCEPT ALL "+batchDigests+") "+selectStored+
-		"WHERE e.seq <= 0 AND e.digest IN (SELECT digest FROM stray) LIMIT $1", findingsCap)
-	list, err := pgx.CollectRows(rows, scanStored)
-	for i := range list {
-		a.found(looseFinding(&list[i], "an event that is in no batch: it was added"))
-	}
-	return err
+	return eachEvent(a.ctx, a.tx, "FROM events e WHERE e.seq <= 0 AND e.digest IN ("+looseDigests+" EXCEPT ALL "+
+		batchDigests+") LIMIT $1", func(e *storedEvent) error {
+		a.found(looseFinding(e, "an event that is in no batch: it was added"))
+		return nil
+	}, findingsCap)
 }
 
 // looseRemoved finds digests in batches whose event no longer exists.

@@ -1,23 +1,28 @@
 package history
 
 import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"dialler/engine"
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
-	"dialler/persistence/table"
 )
 
-// storedEvent is an event with the columns stored beside its fields.
+// storedEvent is an event with the columns stored beside its fields, without its Data: those are decoded
+// where they are needed.
 type storedEvent struct {
 	journal.Event
 	leg      int
 	activity bool
-	data     string // JSON as the database prints it
-	digest   []byte // nil without
+	data     []byte // JSON as the database prints it; valid until the next event is read
+	digest   []byte // nil without; like data
+	text     []byte // memory
 }
 
 // eventPlace is a position in the order of a campaign's events; each number should occur once, but
@@ -29,17 +34,18 @@ type eventPlace struct {
 
 func (e *storedEvent) place() eventPlace { return eventPlace{e.Seq, e.At} }
 
-// record returns the event in the form that is hashed.
-func (e *storedEvent) record() chain.Record {
-	return chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type),
+// appendText makes the text that is hashed. It is valid until the next event is read.
+func (e *storedEvent) appendText() (text []byte, err error) {
+	r := chain.Record{Campaign: e.Campaign, Run: e.Run, Seq: e.Seq, At: e.At, Type: string(e.Type),
 		Version: e.Version,
-		Contact: e.Contact, Attempt: e.Attempt, Leg: e.leg, Activity: e.activity, Data: []byte(e.data)}
+		Contact: e.Contact, Attempt: e.Attempt, Leg: e.leg, Activity: e.activity, Data: e.data}
+	e.text, err = r.AppendText(e.text[:0])
+	return e.text, err
 }
 
 // whole says whether the event matches its digest.
 func (e *storedEvent) whole() bool {
-	r := e.record()
-	text, err := r.AppendText(nil)
+	text, err := e.appendText()
 	if err != nil {
 		return false
 	}
@@ -47,21 +53,63 @@ func (e *storedEvent) whole() bool {
 	return string(d[:]) == string(e.digest)
 }
 
-var selectStored = "SELECT " + column.Names(table.EventColumns, "e") +
-	", e.leg, e.activity, e.data::text, e.digest FROM events e "
-
-func scanStored(row pgx.CollectableRow) (e storedEvent, err error) {
-	err = row.Scan(append(column.Targets(table.EventColumns, &table.EventRow{Event: &e.Event}, nil), &e.leg,
-		&e.activity, &e.data, &e.digest)...)
-	return e, err
+// eachEvent calls f with every event that the rest of a query, from its FROM on, finds. It is read from the
+// wire as it arrives, in the memory of one: an audit reads millions.
+func eachEvent(ctx context.Context, tx pgx.Tx, from string, f func(*storedEvent) error, args ...any) error {
+	rows, err := tx.Query(ctx, "SELECT e.campaign_id, e.seq, e.run, e.at, e.type, e.version, e.contact_id, e.attempt_id, "+
+		"e.leg, e.activity, e.data::text, e.digest "+from, append([]any{pgx.QueryResultFormats{1}}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	names := map[string]string{} // few campaigns and types occur in many events
+	name := func(b []byte) string {
+		s, ok := names[string(b)]
+		if !ok {
+			s = string(b)
+			names[s] = s
+		}
+		return s
+	}
+	int4 := func(b []byte) int { return int(int32(binary.BigEndian.Uint32(b))) } //nolint:gosec // the wire form
+	var e storedEvent
+	for rows.Next() {
+		v := rows.RawValues()
+		e.Campaign, e.Run, e.Type = engine.CampaignID(name(v[0])), int4(v[2]), journal.Type(name(v[4]))
+		e.Seq = int64(binary.BigEndian.Uint64(v[1])) //nolint:gosec // the wire form
+		e.At, e.Version = column.InstantOf(v[3]), int4(v[5])
+		e.Contact, e.Attempt = engine.ContactID(column.IDOf(v[6])), engine.AttemptID(column.IDOf(v[7]))
+		e.leg, e.activity, e.data, e.digest = int4(v[8]), v[9][0] != 0, v[10], v[11]
+		if err := f(&e); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
-// page reads the campaign's events after a position, in order.
-func (a *auditor) page(from eventPlace) ([]storedEvent, error) {
-	rows, _ := a.tx.Query(a.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND (e.seq, e.at) > ($2, $3) "+
-		"ORDER BY e.seq, e.at LIMIT $4",
-		string(a.id), from.seq, from.at, auditPage)
-	return pgx.CollectRows(rows, scanStored)
+// decoder decodes the Data of events. Many are the same, byte by byte.
+type decoder map[string]*journal.Data
+
+const (
+	decodedCap     = 4096 // how many are remembered
+	decodedLongest = 1024 // bytes
+)
+
+func (d *decoder) decode(e *storedEvent) error {
+	if known := (*d)[string(e.data)]; known != nil {
+		e.Data = *known
+		return nil
+	}
+	e.Data = journal.Data{}
+	if err := json.Unmarshal(e.data, &e.Data); err != nil || len(e.data) > decodedLongest {
+		return err
+	}
+	if *d == nil || len(*d) >= decodedCap {
+		*d = decoder{}
+	}
+	data := e.Data
+	(*d)[string(e.data)] = &data
+	return nil
 }
 
 // batchRow is a batch, with those of its events that still exist in the run, in order.

@@ -192,12 +192,12 @@ func (s *Records) keepMonth(ctx context.Context, tx pgx.Tx, table string, month 
 
 // checkpoints verifies the signatures of the checkpoints.
 func (a *auditor) checkpoints(trusted []seal.Public) error {
-	since, err := readSealedSince(a.ctx, a.tx)
-	if err != nil {
-		return err
-	}
 	rows, _ := a.tx.Query(a.ctx, selectSealed+" ORDER BY run", string(a.id))
 	list, err := pgx.CollectRows(rows, scanSealed)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	since, err := readSealedSince(a.ctx, a.tx)
 	if err != nil {
 		return err
 	}

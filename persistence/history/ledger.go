@@ -2,23 +2,30 @@ package history
 
 import (
 	"hash/maphash"
-	"io"
 	"os"
 	"slices"
 )
 
 // ledger sorts records by their row in bounded memory: they are dealt out to buckets by their row, and
-// written to files when there are many.
+// written to a file when there are many.
 type ledger struct {
 	seed    maphash.Seed
 	buckets [ledgerBuckets][]byte
-	files   [ledgerBuckets]*os.File
 	size    int // of all buckets in memory
+	file    *os.File
+	end     int64                   // of the file
+	written [ledgerBuckets][]extent // in it
+}
+
+// extent is a part of the file.
+type extent struct {
+	at     int64
+	length int
 }
 
 const (
-	ledgerBuckets = 64
-	ledgerCap     = 24 << 20 // bytes in memory before they go to files
+	ledgerBuckets = 256
+	ledgerCap     = 24 << 20 // bytes in memory before they go to the file
 )
 
 func (l *ledger) add(r *record) error {
@@ -34,18 +41,20 @@ func (l *ledger) add(r *record) error {
 }
 
 func (l *ledger) spill() (err error) {
-	for n, b := range l.buckets {
-		if l.files[n] == nil {
-			if l.files[n], err = os.CreateTemp("", "dialler-audit"); err != nil {
-				return err
-			}
-			if err = os.Remove(l.files[n].Name()); err != nil { // gone with the process, whatever happens
-				return err
-			}
-		}
-		if _, err = l.files[n].Write(b); err != nil {
+	if l.file == nil {
+		if l.file, err = os.CreateTemp("", "dialler-audit"); err != nil {
 			return err
 		}
+		if err = os.Remove(l.file.Name()); err != nil { // gone with the process, whatever happens
+			return err
+		}
+	}
+	for n, b := range l.buckets {
+		if _, err = l.file.WriteAt(b, l.end); err != nil {
+			return err
+		}
+		l.written[n] = append(l.written[n], extent{l.end, len(b)})
+		l.end += int64(len(b))
 		l.buckets[n] = b[:0]
 	}
 	l.size = 0
@@ -53,38 +62,36 @@ func (l *ledger) spill() (err error) {
 }
 
 func (l *ledger) close() {
-	for _, f := range l.files {
-		if f != nil {
-			_ = f.Close()
-		}
+	if l.file != nil {
+		_ = l.file.Close()
 	}
 }
 
-// each calls f with all records of every row.
+// each calls f with all records of every row; f must not keep them.
 func (l *ledger) each(f func([]record)) error {
+	var kept []byte
+	var list []record
 	for n, b := range l.buckets {
-		if file := l.files[n]; file != nil {
-			if _, err := file.Seek(0, io.SeekStart); err != nil {
+		kept = kept[:0]
+		for _, x := range l.written[n] {
+			kept = slices.Grow(kept, x.length)[:len(kept)+x.length]
+			if _, err := l.file.ReadAt(kept[len(kept)-x.length:], x.at); err != nil {
 				return err
 			}
-			kept, err := io.ReadAll(file)
-			if err != nil {
-				return err
-			}
-			b = append(kept, b...)
 		}
-		list := make([]record, len(b)/recordSize)
+		kept = append(kept, b...)
+		list = slices.Grow(list[:0], len(kept)/recordSize)[:len(kept)/recordSize]
 		for i := range list {
-			list[i].read(b[i*recordSize:])
+			list[i].read(kept[i*recordSize:])
 		}
 		slices.SortFunc(list, func(x, y record) int { return x.compare(&y) })
-		for len(list) > 0 {
+		for rest := list; len(rest) > 0; {
 			n := 1
-			for n < len(list) && list[n].Row == list[0].Row {
+			for n < len(rest) && rest[n].Row == rest[0].Row {
 				n++
 			}
-			f(list[:n])
-			list = list[n:]
+			f(rest[:n])
+			rest = rest[n:]
 		}
 	}
 	return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/anchor"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/chain"
 	"dialler/engine/evidence"
 	"dialler/engine/journal"
 	"dialler/engine/seal"
-	"dialler/persistence/column"
 	"dialler/persistence/table"
 )
 
@@ -36,6 +36,12 @@ type EvidenceWriter interface {
 	CampaignBatch(n int64, hash chain.Hash, rows, code []byte) error
 	Rows(digests bool, types map[string]map[string]string)
 	Row(r *evidence.Row) error
+	// SpineEntry passes the text of an entry of the spine, Receipt that of a witness who was shown the last
+	// one; it fails when that is of another.
+	SpineEntry(text []byte) error
+	Receipt(r *anchor.Receipt) error
+	// Answer passes the events of the run that may count for the abandon rate, in their order.
+	Answer(e *journal.Event) error
 	// Began passes when the installation's record began, and how many rows are older than digests.
 	Began(at *time.Time, older int)
 	// Finding passes what does not match between the history and the tables that the rest is from.
@@ -98,7 +104,7 @@ func (s *Records) Evidence(ctx context.Context, id engine.CampaignID, run int, w
 			e := evidenceReader{ctx: ctx, tx: tx, id: string(id), run: run, w: w}
 			for _, part := range []func() error{
 				func() error { return e.rules(&c) }, e.attempts, e.exclusions, e.suppressions, e.unchained, e.events,
-				e.batches, e.campaignBatches, func() error { return e.rows(s.db) },
+				e.batches, e.campaignBatches, func() error { return e.rows(s.db) }, e.anchors, e.answers,
 			} {
 				if err := part(); err != nil {
 					return err
@@ -193,8 +199,7 @@ func (e *evidenceReader) suppressions() error {
 }
 
 func (e *evidenceReader) tell(x *storedEvent) error {
-	r := x.record()
-	text, err := r.AppendText(nil)
+	text, err := x.appendText()
 	if err != nil {
 		return fmt.Errorf("event %d: %w", x.Seq, err)
 	}
@@ -202,9 +207,16 @@ func (e *evidenceReader) tell(x *storedEvent) error {
 }
 
 func (e *evidenceReader) unchained() error {
-	rows, err := e.tx.Query(e.ctx, selectStored+"WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 "+
-		"AND e.digest IS NULL ORDER BY e.seq, e.at", e.id, e.run)
-	return each(rows, err, scanStored, e.tell)
+	return eachEvent(e.ctx, e.tx, "FROM events e WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2 "+
+		"AND e.digest IS NULL ORDER BY e.seq, e.at", e.tell, e.id, e.run)
+}
+
+// answers are the events of the run that may count for the abandon rate.
+func (e *evidenceReader) answers() error {
+	rows, err := e.tx.Query(e.ctx, table.SelectEvent+`WHERE e.campaign_id = $1 AND e.seq > 0 AND e.run = $2
+		AND (e.type = ANY ($3) OR e.type = $4 AND e.data->>'outcome' = $5) ORDER BY e.seq`, e.id, e.run,
+		[]journal.Type{journal.AttemptConnected, journal.AttemptRevised}, journal.AttemptEnded, engine.OutcomeAbandoned)
+	return each(rows, err, table.ScanEvent, e.w.Answer)
 }
 
 // events come in the order of their batches, in the form that is hashed.
@@ -212,13 +224,12 @@ func (e *evidenceReader) events() error {
 	const part = 500 // batches
 	for from := int64(0); ; from += part {
 		n := 0
-		rows, err := e.tx.Query(e.ctx, "SELECT "+column.Names(table.EventColumns,
-			"e")+`, e.leg, e.activity, e.data::text, e.digest FROM event_batches b
+		err := eachEvent(e.ctx, e.tx, `FROM event_batches b
 			JOIN events e ON e.campaign_id = b.campaign_id AND e.run = b.run AND e.seq > 0 AND e.seq = ANY (b.seqs)
 			AND e.digest IS NOT NULL
 			WHERE b.campaign_id = $1 AND b.run = $2 AND b.n > $3 AND b.n <= $4 ORDER BY b.n, e.seq, e.at, e.digest`,
-			e.id, e.run, from, from+part)
-		if err := each(rows, err, scanStored, func(x *storedEvent) error { n++; return e.tell(x) }); err != nil {
+			func(x *storedEvent) error { n++; return e.tell(x) }, e.id, e.run, from, from+part)
+		if err != nil {
 			return err
 		}
 		if n == 0 {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
@@ -105,6 +106,9 @@ const (
 	rowGone    = "it was written, and is gone"
 )
 
+// idsCap is how many rows are looked up at a time.
+const idsCap = 10_000
+
 // compare reads all rows and compares each with its last entry.
 func (w *written) compare() error {
 	if w.dig == nil {
@@ -115,15 +119,21 @@ func (w *written) compare() error {
 		return err
 	}
 	for i, p := range table.Parts {
-		if w.since && len(ids[p.Byte]) == 0 {
+		if w.since && len(ids[p.Byte]) == 0 || w.a.id != "" && p.Of == "" { // of the installation
 			continue
 		}
-		err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), ids[p.Byte], false,
-			func(e *chain.Entry, _ string, s table.Standing) error {
-				return w.rows.add(&record{Entry: *e, present: true, standing: s, part: uint8(i)}) //nolint:gosec // few
-			})
-		if err != nil {
-			return err
+		parts := [][][16]byte{nil} // all rows
+		if w.since && p.ID != "" {
+			parts = slices.Collect(slices.Chunk(ids[p.Byte], idsCap))
+		}
+		for _, some := range parts {
+			err := w.db.RowsOf(w.a.ctx, w.a.tx, p, w.dig, string(w.a.id), some, false,
+				func(e *chain.Entry, _ string, s table.Standing) error {
+					return w.rows.add(&record{Entry: *e, present: true, standing: s, part: uint8(i)}) //nolint:gosec // few
+				})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	dropped, err := w.dropped()
@@ -289,5 +299,8 @@ func (r *record) read(b []byte) {
 }
 
 func (r *record) compare(s *record) int {
-	return cmp.Or(cmp.Compare(r.Part, s.Part), slices.Compare(r.ID[:], s.ID[:]))
+	if n := bytes.Compare(r.ID[:], s.ID[:]); n != 0 {
+		return n
+	}
+	return cmp.Compare(r.Part, s.Part)
 }

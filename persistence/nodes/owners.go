@@ -28,9 +28,8 @@ func OpenOwners(ctx context.Context, p *pool.Pool) (*Owners, error) {
 	pc := p.Read.Config()
 	pc.BeforeConnect, pc.PrepareConn, pc.ShouldPing = nil, nil, nil // the probe's
 	pc.ConnConfig = p.Single.Copy()
-	delete(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout")
 	// The answer to a statement that waits for a lock longer than a lease lasts is useless.
-	pc.ConnConfig.RuntimeParams["statement_timeout"] = "4000"
+	pool.Configure(pc.ConnConfig, p.Config, pool.Setting{Name: "statement_timeout", Value: "4000"})
 	pc.MaxConns = 2
 	own, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -53,6 +54,9 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 		return nil, failure.BadURL(err)
 	}
 	pool.Configure(cc, cfg)
+	if err := keepsSession(ctx, cc); errors.Is(err, errPooled) {
+		return nil, err // other errors are those of the first session as well
+	}
 	p := &Presence{cc: cc, cfg: cfg, me: me}
 	began, said := time.Now(), false
 	for {

@@ -2,14 +2,15 @@ package pool
 
 import (
 	"context"
-	"dialler/persistence/migrations"
 	"io/fs"
 	"net"
 	"time"
 
+	"dialler/persistence/migrations"
 	"dialler/persistence/sealed"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rs/zerolog"
 )
 
@@ -70,16 +71,24 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Configure applies the settings shared by all our connections.
-func Configure(c *pgx.ConnConfig, cfg Config) {
+// Setting is one of a session. It is made by SQL, because poolers refuse all but a few that a session
+// begins with.
+type Setting struct{ Name, Value string }
+
+// Configure applies the settings shared by all our connections, and some of their own.
+func Configure(c *pgx.ConnConfig, cfg Config, own ...Setting) {
 	if c.RuntimeParams == nil {
 		c.RuntimeParams = map[string]string{}
 	}
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "dialler"
 	}
-	c.RuntimeParams["jit"] = "off" // compiling takes longer than these queries
 	c.RuntimeParams["timezone"] = "UTC"
+	sets := "SET jit = off" // compiling takes longer than these queries
+	for _, s := range own {
+		sets += "; SET " + s.Name + " = '" + s.Value + "'"
+	}
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error { return conn.Exec(ctx, sets).Close() }
 	c.ConnectTimeout, c.Tracer = cfg.ConnectTimeout, cfg.Tracer
 	if cfg.Dial != nil {
 		c.DialFunc = cfg.Dial

@@ -65,21 +65,23 @@ func (p *Pool) connect(ctx context.Context, conns int, prepare func(context.Cont
 	pc.MaxConns = int32(conns) //nolint:gosec // a small number
 	pc.MaxConnLifetimeJitter = 10 * time.Minute
 	pc.MaxConnIdleTime = 10 * time.Minute
-	Configure(pc.ConnConfig, p.Config)
+	var own []Setting
 	if prepare != nil {
-		// The statements of a group commit take arrays of any length: one plan serves all, and
-		// planning each time would cost more than the work. The plan must not be one made for a
-		// nearly empty table.
-		pc.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-		pc.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
-		// The index over variables merges its pending entries in bulk: the default of 4 MB delays a
-		// commit by 0.2 to 0.3 s.
-		pc.ConnConfig.RuntimeParams["gin_pending_list_limit"] = "128kB"
-		// A transaction whose client has died or been cut off must not keep a number or a campaign
-		// locked: a node that takes the campaign over waits for it, and has already waited five
-		// seconds for a lease.
-		pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "3000"
+		own = []Setting{
+			// The statements of a group commit take arrays of any length: one plan serves all, and
+			// planning each time would cost more than the work. The plan must not be one made for a
+			// nearly empty table.
+			{"plan_cache_mode", "force_generic_plan"}, {"enable_seqscan", "off"},
+			// The index over variables merges its pending entries in bulk: the default of 4 MB delays a
+			// commit by 0.2 to 0.3 s.
+			{"gin_pending_list_limit", "128kB"},
+			// A transaction whose client has died or been cut off must not keep a number or a campaign
+			// locked: a node that takes the campaign over waits for it, and has already waited five
+			// seconds for a lease.
+			{"idle_in_transaction_session_timeout", "3000"},
+		}
 	}
+	Configure(pc.ConnConfig, p.Config, own...)
 	if prepare == nil {
 		p.probe.guard(pc)
 	}
@@ -113,9 +115,8 @@ func (p *Pool) configureSingle() (err error) {
 	if p.Single, err = pgx.ParseConfig(p.URL); err != nil {
 		return failure.BadURL(err)
 	}
-	Configure(p.Single, p.Config)
 	// Inserted numbers stay locked until the owner has answered.
-	p.Single.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	Configure(p.Single, p.Config, Setting{"idle_in_transaction_session_timeout", "60000"})
 	return nil
 }
 

@@ -40,6 +40,32 @@ func (p *Pool) InTxOf(ctx context.Context, o pgx.TxOptions, what string, f func(
 	return p.Wrap(what, err)
 }
 
+// Beside begins a read-only transaction that sees what another one sees, on a connection of its own, outside
+// the pools: whoever holds one of a pool's connections must not wait for a second. done ends it.
+func (p *Pool) Beside(ctx context.Context, tx pgx.Tx) (_ pgx.Tx, done func(), err error) {
+	var snapshot string
+	if err := tx.QueryRow(ctx, "SELECT pg_export_snapshot()").Scan(&snapshot); err != nil {
+		return nil, nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, p.Single.Copy())
+	if err != nil {
+		return nil, nil, err
+	}
+	done = func() { _ = conn.Close(context.WithoutCancel(ctx)) }
+	ScanUTC(conn)
+	other, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err == nil {
+		// Hex digits and dashes. One part may wait for the other for minutes.
+		_, err = other.Exec(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'; "+
+			"SET LOCAL idle_in_transaction_session_timeout = 0")
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return other, done, nil
+}
+
 // ChangeSchema runs one statement that takes table locks, in a transaction of its own; it fails
 // with 55P03 when it did not get them in time.
 func (p *Pool) ChangeSchema(ctx context.Context, sql string) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/anchor"
 	"dialler/engine/chain"
 	"dialler/engine/seal"
 	"dialler/engine/spine"
@@ -346,6 +347,43 @@ func (s *Spine) LastSeal(ctx context.Context) (e spine.Entry, ok bool, err error
 		return err
 	})
 	return e, ok, err
+}
+
+// Receipts calls f with each receipt of a witness (anchor.Receipt), in order.
+func (s *Spine) Receipts(ctx context.Context, f func(json.RawMessage) error) error {
+	const page = 500
+	for after, n := int64(0), page; n == page; {
+		var list []spine.Entry
+		err := s.db.InTx(ctx, "receipts not read", func(tx pgx.Tx) (err error) {
+			list, err = Kinds(ctx, tx, after, page, spine.KindAnchor)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := f(list[i].Data); err != nil {
+				return err
+			}
+			after = list[i].N
+		}
+		n = len(list)
+	}
+	return nil
+}
+
+// LastReceipt is the newest receipt of a witness; false without one.
+func (s *Spine) LastReceipt(ctx context.Context, url string) (r anchor.Receipt, ok bool, err error) {
+	err = s.db.InTx(ctx, "receipts not read", func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, selectEntry+"WHERE kind = $1 AND data->>'url' = $2 ORDER BY n DESC LIMIT 1",
+			spine.KindAnchor, url)
+		list, err := pgx.CollectRows(rows, scanEntry)
+		if ok = len(list) > 0; ok && err == nil {
+			err = json.Unmarshal(list[0].Data, &r)
+		}
+		return err
+	})
+	return r, ok, err
 }
 
 // Last is the number of the last entry; 0 if there is none.

@@ -351,13 +351,31 @@ func ownedDialouts(t *testing.T, w *world) {
 		write(by, journal.ResultStored, "")
 	}
 	over := w.now
-	at.State, at.EndedAt = attempt.Ended, &over
+	at.State, at.EndedAt, at.Outcome = attempt.Ended, &over, engine.OutcomeLost
+	// a, which stood still, ends the call as well: of that the end of its leg is stored, and not that of the call,
+	// of which there is no event.
+	leg := at.Legs[0]
+	leg.EndedAt, leg.Seq = &over, 9
+	ends := at
+	ends.Legs = []attempt.Leg{leg}
+	mine := at
+	at = ends
+	write(a, journal.AttemptEnded, "stale_epoch")
+	write(a, journal.LegClosed, "")
+	write(a, journal.ResultStored, "stale_epoch")
+	if x := w.storedAttempt(at.ID); x.EndedAt != nil || x.Legs[0].EndedAt == nil {
+		t.Errorf("the call ended at %v, its leg at %v", x.EndedAt, x.Legs[0].EndedAt)
+	}
+	at = mine
 	write(b, journal.AttemptEnded, "")
 	write(b, journal.AttemptEnded, "") // it comes again
 	later := over.Add(time.Second)
 	at.EndedAt = &later
 	write(b, journal.AttemptEnded, "stale_epoch") // b took over what a was just ending
 	write(b, journal.LegClosed, "")
+	if x := w.storedAttempt(at.ID); !x.EndedAt.Equal(over) {
+		t.Errorf("the call ended at %v, and then at %v", over, x.EndedAt)
+	}
 	if n := count(t, w, fmt.Sprintf("SELECT count(*) FROM events WHERE attempt_id = '%s' AND type = '%s'", at.ID,
 		journal.AttemptEnded)); n != 1 {
 		t.Errorf("%d ends", n)

@@ -149,7 +149,10 @@ func (b *Batch) Params(dig *chain.Digester) [][]byte {
 	loose := b.Campaign == ""
 	seqs.Reset(pgtype.Int8OID)
 	attempts.Reset(pgtype.UUIDOID)
-	seen := map[[16]byte]bool{{}: true}
+	var seen map[[16]byte]bool
+	if loose {
+		seen = map[[16]byte]bool{{}: true}
+	}
 	for i := range b.Links {
 		l := &b.Links[i]
 		digests = append(digests, l.Digest[:]...)
@@ -206,9 +209,11 @@ func (d *DB) Chain(ctx context.Context, tx pgx.Tx, inserted [][][]byte, rows *Ro
 
 // Loose are the entries with those of no campaign in the given chain.
 func (r *Rows) Loose(chain int) map[Owner][]byte {
-	if b := r.Of[Owner{}]; b != nil {
-		delete(r.Of, Owner{})
-		r.Of[Owner{Run: chain}] = b
+	for o, b := range r.of {
+		if o == (Owner{}) {
+			o.Run = chain
+		}
+		r.loose[o] = *b
 	}
-	return r.Of
+	return r.loose
 }

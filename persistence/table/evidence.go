@@ -1,10 +1,12 @@
 package table
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +31,8 @@ type Part struct {
 	// ID is the SQL of the row's identifier, a uuid; Text of one that is hashed under the key, since
 	// it may be a phone number.
 	ID, Text string
+	// Key is the column that ID is made of by adding to its last four bytes, "" if ID is the column.
+	Key string
 	// Order is the SQL of the row's place among its own versions, "" for the time by the server.
 	Order string
 	// Must is the SQL of whether a row must have an entry, "" for always.
@@ -74,13 +78,14 @@ var (
 	PartLeg = &Part{Byte: 4, Name: "legs", Table: "legs",
 		ID: "(left(t.attempt_id::text, 28) || lpad(to_hex(((('x' || right(t.attempt_id::text, 8))::bit(32)::bigint " +
 			"+ t.n) % 4294967296)), 8, '0'))::uuid",
+		Key:   "t.attempt_id",
 		Label: "replace(t.attempt_id::text, '-', '') || ' leg ' || t.n",
 		Of:    "t.attempt_id IN (SELECT a.id FROM attempts a WHERE a.campaign_id = $1)"}
-	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Of: ofCampaign,
+	PartContact = &Part{Byte: 5, Name: "contacts", Table: "contacts", ID: contactID, Key: "t.id", Of: ofCampaign,
 		Order: "t.version", InCall: "t.attempt_id IS NOT NULL AND EXISTS (SELECT FROM attempts a " +
 			"WHERE a.id = t.attempt_id AND a.contact_id = t.id AND a.live)"}
 	// PartKept are contacts as earlier runs left them: the same rows in another table.
-	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Of: ofCampaign,
+	PartKept = &Part{Byte: 5, Name: "contact_runs", Table: "contact_runs", ID: contactID, Key: "t.id", Of: ofCampaign,
 		Order: "t.version"}
 	PartVariables = &Part{Byte: 6, Name: "contact_variables", Table: "contact_variables", ID: "t.contact_id",
 		Order: "(SELECT c.version FROM contacts c WHERE c.id = t.contact_id)",
@@ -162,8 +167,7 @@ func (d *DB) loadParts(ctx context.Context, tx pgx.Tx) error {
 		}
 		id, order := cmp.Or(p.ID, p.Text), cmp.Or(p.Order, clock)
 		q.Of, q.Label = cmp.Or(p.Of, "$1::text = ''"), cmp.Or(p.Label, "replace(("+id+")::text, '-', '')")
-		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") +
-			" FROM " + p.Table + " t "
+		q.selects = ", coalesce((" + order + ")::bigint, 0), t." + strings.Join(q.columns, ", t.") + " FROM "
 	}
 	d.parts.Store(&parts)
 	return nil
@@ -191,13 +195,71 @@ func (d *DB) loaded(p *Part) *Part {
 
 // Rows are the entries of rows that a transaction wrote, for the batches that end it.
 type Rows struct {
-	db  *DB
-	Of  map[Owner][]byte
-	dig *chain.Digester
+	db    *DB
+	key   *chain.RowKey
+	dig   *chain.Digester
+	stamp uint64
+	of    map[Owner]*[]byte
+	owner Owner // of the last entry, and where it is
+	last  *[]byte
+	spare []*[]byte // memory of transactions before
+	loose map[Owner][]byte
 }
 
 // Written begins the entries of a transaction. Without the installation's key there are none.
-func (d *DB) Written() *Rows { return &Rows{db: d, Of: map[Owner][]byte{}, dig: d.Digester()} }
+func (d *DB) Written() *Rows {
+	r := &Rows{db: d, key: d.RowKey.Load(), of: map[Owner]*[]byte{}, loose: map[Owner][]byte{}}
+	if r.key != nil {
+		r.dig, r.stamp = chain.NewDigester(r.key), column.Stamp(r.key[:])
+	}
+	return r
+}
+
+// spareCap is how many bytes of entries are kept as memory for the next transaction.
+const spareCap = 1 << 18
+
+// WrittenAgain is Written with the memory of a transaction that is over; nil is none.
+func (d *DB) WrittenAgain(r *Rows) *Rows {
+	if r == nil || r.key != d.RowKey.Load() {
+		return d.Written()
+	}
+	for _, b := range r.of {
+		if cap(*b) <= spareCap {
+			*b = (*b)[:0]
+			r.spare = append(r.spare, b)
+		}
+	}
+	clear(r.of)
+	clear(r.loose)
+	r.last = nil
+	return r
+}
+
+// add adds an entry.
+func (r *Rows) add(of Owner, e *chain.Entry) {
+	if r.last == nil || r.owner != of {
+		b := r.of[of]
+		if n := len(r.spare); b == nil && n > 0 {
+			b, r.spare = r.spare[n-1], r.spare[:n-1]
+		} else if b == nil {
+			b = new([]byte)
+		}
+		r.of[of] = b
+		r.owner, r.last = of, b
+	}
+	*r.last = e.AppendTo(*r.last)
+}
+
+// Len is how many bytes of entries an owner has.
+func (r *Rows) Len(of Owner) int {
+	if b := r.of[of]; b != nil {
+		return len(*b)
+	}
+	return 0
+}
+
+// Stamp stands for the key that the digests are made with, in this process.
+func (r *Rows) Stamp() uint64 { return r.stamp }
 
 // Digester makes digests under the installation's key; nil without one.
 func (d *DB) Digester() *chain.Digester {
@@ -222,7 +284,7 @@ func (r *Rows) Put(of Owner, row chain.Row, order uint64, add func(dst []byte) (
 	}
 	e, err := r.dig.Row(row, order, add)
 	if err == nil {
-		r.Of[of] = e.AppendTo(r.Of[of])
+		r.add(of, &e)
 	}
 	return err
 }
@@ -233,7 +295,7 @@ func (r *Rows) Add(ctx context.Context, tx Querier, of Owner, p *Part, where str
 		return nil
 	}
 	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
-		r.Of[of] = e.AppendTo(r.Of[of])
+		r.add(of, e)
 		return nil
 	}, args...)
 }
@@ -246,7 +308,7 @@ func (r *Rows) Remove(ctx context.Context, tx Querier, of Owner, p *Part, where 
 	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
 		e.Digest = chain.Digest16{}
 		e.Order++ // a row of that name may come again
-		r.Of[of] = e.AppendTo(r.Of[of])
+		r.add(of, e)
 		return nil
 	}, args...)
 }
@@ -258,12 +320,12 @@ func (r *Rows) RemoveNamed(of Owner, p *Part, name string, at time.Time) {
 		return
 	}
 	e := chain.Entry{Row: chain.Row{Part: p.Byte, ID: r.dig.Named(name)}, Order: OrderAt(at)}
-	r.Of[of] = e.AppendTo(r.Of[of])
+	r.add(of, &e)
 }
 
 // First adds an entry of a row as it was when digests began. What the row is written as from then on
 // comes after it.
-func (r *Rows) First(of Owner, e *chain.Entry) { r.Of[of] = e.AppendTo(r.Of[of]) }
+func (r *Rows) First(of Owner, e *chain.Entry) { r.add(of, e) }
 
 // Began adds that the installation has had digests of all rows from now on, and the heads of the
 // chains at that time.
@@ -290,13 +352,14 @@ func HeadName(o Owner) string { return "head " + o.Campaign + " " + strconv.Itoa
 func (d *DB) EachRow(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
 	f func(*chain.Entry) error, args ...any) error {
 	p = d.loaded(p)
-	return p.each(ctx, tx, dig, "''", where, func(e *chain.Entry, _ string, _ Standing) error { return f(e) }, args...)
+	return p.each(ctx, tx, dig, "''", p.Table+" t "+where,
+		func(e *chain.Entry, _ string, _ Standing) error { return f(e) }, args...)
 }
 
-func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label, where string,
+func (p *Part) each(ctx context.Context, tx Querier, dig *chain.Digester, label, from string,
 	f func(e *chain.Entry, label string, s Standing) error, args ...any) error {
 	rows, err := tx.Query(ctx, "SELECT "+label+"::text, CASE WHEN "+cmp.Or(p.InCall, "false")+" THEN 2 WHEN "+
-		cmp.Or(p.Must, "true")+" THEN 1 ELSE 0 END, "+cmp.Or(p.ID, p.Text)+p.selects+where,
+		cmp.Or(p.Must, "true")+" THEN 1 ELSE 0 END, "+cmp.Or(p.ID, p.Text)+p.selects+from,
 		append([]any{pgx.QueryResultFormats{1}}, args...)...)
 	if err != nil {
 		return err
@@ -329,7 +392,7 @@ func (d *DB) Types(p *Part, to map[string]map[string]string) {
 func (d *DB) Values(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, where string,
 	f func(r chain.Row, columns map[string][]byte) error, args ...any) error {
 	p = d.loaded(p)
-	rows, err := tx.Query(ctx, "SELECT "+cmp.Or(p.ID, p.Text)+p.selects+"WHERE "+where,
+	rows, err := tx.Query(ctx, "SELECT "+cmp.Or(p.ID, p.Text)+p.selects+p.Table+" t WHERE "+where,
 		append([]any{pgx.QueryResultFormats{1}}, args...)...)
 	if err != nil {
 		return err
@@ -374,8 +437,8 @@ const (
 )
 
 // RowsOf calls f with the digest of each row of a campaign, or of none, and how it stands; with
-// labels, also with how a finding names the row. With ids it reads only those rows, if they have
-// identifiers of their own.
+// labels, also with how a finding names the row. With ids it reads only those rows, and those that
+// belong to the same one, if they have identifiers of their own.
 func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digester, campaign string, ids [][16]byte,
 	labels bool,
 	f func(e *chain.Entry, label string, s Standing) error) error {
@@ -387,10 +450,32 @@ func (d *DB) RowsOf(ctx context.Context, tx Querier, p *Part, dig *chain.Digeste
 	if labels {
 		label = "(" + p.Label + ")"
 	}
-	if ids != nil && p.ID != "" {
-		return p.each(ctx, tx, dig, label, "WHERE "+p.Of+" AND "+p.ID+" = ANY ($2::uuid[])", f, campaign, ids)
+	if ids == nil || p.ID == "" {
+		return p.each(ctx, tx, dig, label, p.Table+" t WHERE "+p.Of, f, campaign)
 	}
-	return p.each(ctx, tx, dig, label, "WHERE "+p.Of, f, campaign)
+	from, to := ids, ids
+	if p.Key != "" {
+		from, to = around(ids)
+	}
+	// OFFSET keeps the planner from reading the table first, and the identifiers for each of its rows.
+	return p.each(ctx, tx, dig, label, "unnest($2::uuid[], $3::uuid[]) AS u(least, most) CROSS JOIN LATERAL "+
+		"(SELECT * FROM "+p.Table+" t WHERE "+cmp.Or(p.Key, p.ID)+" BETWEEN u.least AND u.most OFFSET 0) t WHERE "+p.Of,
+		f, campaign, from, to)
+}
+
+// around are the bounds of what identifiers may have been made of (Plus).
+func around(ids [][16]byte) (from, to [][16]byte) {
+	for _, id := range ids {
+		clear(id[12:])
+		from = append(from, id)
+	}
+	slices.SortFunc(from, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) })
+	from = slices.Compact(from)
+	for _, id := range from {
+		binary.BigEndian.PutUint32(id[12:], math.MaxUint32)
+		to = append(to, id)
+	}
+	return from, to
 }
 
 // entry makes the entry of a row that selects read.
@@ -417,27 +502,38 @@ func OrderAt(t time.Time) uint64 { return atRest | uint64(t.UnixMicro()) } //nol
 // Nothing is appended for null, and for empty texts, zeros and false: a column that a later release
 // adds leaves earlier digests as they are. (A time is never zero.)
 func appendValue(dst []byte, name string, oid uint32, value []byte) ([]byte, error) {
-	if value == nil {
+	if len(value) == 0 {
 		return dst, nil
 	}
 	switch oid {
 	case pgtype.JSONBOID:
 		return chain.AppendJSONColumn(dst, name, value[1:]) // after the version of the form
 	case pgtype.TextOID, pgtype.ByteaOID, pgtype.BoolOID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float8OID:
-		if !slices.ContainsFunc(value, func(b byte) bool { return b != 0 }) {
+		if zero(value) {
 			return dst, nil
 		}
 	}
 	return chain.AppendColumn(dst, name, value), nil
 }
 
+func zero(value []byte) bool {
+	for _, b := range value {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // AppendValues appends columns of the last row of a batch to what its digest covers.
-func AppendValues[T any](dst []byte, b *column.Batch[T], some column.Some) ([]byte, error) {
-	err := b.Values(some, func(name string, oid uint32, value []byte) (err error) {
-		dst, err = appendValue(dst, name, oid, value)
-		return err
-	})
-	return dst, err
+func AppendValues[T any](dst []byte, b *column.Batch[T], some column.Some) (_ []byte, err error) {
+	for _, i := range some {
+		name, oid, value := b.Value(i)
+		if dst, err = appendValue(dst, name, oid, value); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
 }
 
 // AttemptOrder is PartAttempt's Order for a row that is written in the course of a call.

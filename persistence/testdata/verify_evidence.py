@@ -87,7 +87,7 @@ def entries(data):
         at += 16
 
 
-last, of_run = {}, set()
+last, of_run, hashes = {}, set(), {}
 
 
 def chain(name, events, ends):
@@ -102,6 +102,8 @@ def chain(name, events, ends):
         if batch["batch"] != number or before.hex() != batch["hash"]:
             wrong.append("%s batch %d" % (name, batch["batch"]))
             return
+        if events is not none:
+            hashes[number] = before.hex()
         for row, order, digest in entries(data):
             if events is not none or row[0] in (7, 8, 18):
                 of_run.add(row)
@@ -140,6 +142,77 @@ def rows():
                     wrong.append("attempts.csv %s: %s" % (line["attempt_id"], column))
 
 
+def stamped(answer, hashed):
+    """A time stamp must be of the hash: OpenSSL reads it; docs/evidence.md says how to check its signature."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(answer)
+        file.flush()
+        text = subprocess.run(["openssl", "ts", "-reply", "-in", file.name, "-text"], capture_output=True).stdout
+    dump = "".join(line.split("-", 1)[1][:49] for line in text.decode().splitlines() if " - " in line[:12])
+    return hashed in dump.replace(" ", "").replace("-", "")
+
+
+def anchors():
+    witnesses, number, hashed, head = [], 0, "", None
+    for line in lines("anchors.jsonl"):
+        line = json.loads(line)
+        if "entry" in line:
+            entry = json.loads(line["entry"])
+            if entry["n"] != number + 1 or entry["previous"] != hashed:
+                head = None
+            number, hashed = entry["n"], hashlib.sha256(line["entry"].encode()).hexdigest()
+            for of in entry["data"]["heads"] if entry["kind"] == "seal" else ():
+                if (of["campaign"], of["run"]) == (manifest["campaign_id"], manifest["run"]):
+                    head = of
+            continue
+        receipt = line["receipt"]
+        if (receipt["n"], receipt["hash"]) != (number, hashed) or head is None or \
+                hashes.get(head["n"]) != head["hash"] or receipt["kind"] == "timestamp" and \
+                not stamped(base64.b64decode(receipt["data"]), hashed):
+            wrong.append("receipt of seal %d" % receipt["n"])
+            return
+        name = (receipt["kind"], receipt["url"])
+        known = [w for w in witnesses if (w["kind"], w["url"]) == name]
+        if not known:
+            known = [{"kind": name[0], "url": name[1], "receipts": 0}]
+            witnesses += known
+        known[0].update(receipts=known[0]["receipts"] + 1, n=number, hash=hashed, at=receipt["at"], batch=head["n"])
+    if witnesses != manifest.get("anchors", []):
+        wrong.append("the manifest names other witnesses")
+
+
+def counted(event):
+    """What an event adds to live answers and abandoned calls, and the cause."""
+    kind, data = event["type"], event["data"]
+    if kind == "attempt.connected":
+        return 1, 0, ""
+    if kind == "attempt.revised" and not data.get("connected"):
+        return -1, 0, ""
+    if kind == "attempt.ended" and data.get("outcome") == "abandoned":
+        return 1, 1, data.get("cause", "")
+    return 0, 0, ""
+
+
+def rates():
+    live = abandoned = 0
+    events = sorted((json.loads(line) for line in lines("events.jsonl")), key=lambda event: event["seq"])
+    events = [event for event in events if counted(event)[0]]
+    caps = manifest.get("abandon_caps", [])
+    table = list(csv.DictReader(io.StringIO(record.read("abandon_rate.csv").decode())))
+    if len(table) != len(events):
+        wrong.append("abandon_rate.csv has other events")
+    for event, line in zip(events, table):
+        more, bad, cause = counted(event)
+        live, abandoned = live + more, abandoned + bad
+        cap = ([c for c in caps if c["seq"] <= event["seq"]] or caps[:1] or [manifest])[-1]["abandon_cap_ppm"]
+        want = [event["seq"], event["type"], event["attempt_id"], cause, live, abandoned,
+                abandoned * 1000000 // live if live else 0, cap]
+        if [str(cell) for cell in want] != [cell for name, cell in line.items() if name != "at"]:
+            wrong.append("abandon_rate.csv event %d" % event["seq"])
+    if (live, abandoned) != (manifest["live_answers"], manifest["abandoned"]):
+        wrong.append("the abandon rate of the events is not the manifest's")
+
+
 none = []
 try:
     signature()
@@ -149,6 +222,8 @@ try:
     chain("campaign_batches.jsonl", none, (manifest["campaign_batches"], manifest["campaign_head"]))
     if manifest["digests"]:
         rows()
+    anchors()
+    rates()
     if manifest["findings"]:
         wrong.append("findings")
 except (KeyError, ValueError, IndexError, struct.error) as unreadable:

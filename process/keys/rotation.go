@@ -56,6 +56,22 @@ func Rotate(path, from string) (r Rotation, err error) {
 	return r, err
 }
 
+// Interrupted is a rotation that has its new key beside the file in path; false if there is none.
+func Interrupted(path string) (r Rotation, ok bool, err error) {
+	text, err := os.ReadFile(path + pendingSuffix) //nolint:gosec // the operator's own path
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	r.path = path
+	if err == nil {
+		r.Next, err = seal.ParseKey(text)
+	}
+	if err == nil {
+		r.Former, err = Signing(path, "")
+	}
+	return r, err == nil, err
+}
+
 func unwritable(path string, err error) error {
 	if err != nil {
 		return fmt.Errorf("the new key cannot be written beside %s; run this where that can be: %w", path, err)
@@ -63,11 +79,18 @@ func unwritable(path string, err error) error {
 	return nil
 }
 
-// Finish makes the new key the one in the file, and returns where the former one is.
+// Finish makes the new key the one in the file, and returns where the former one is. Several processes may
+// do so at once.
 func (r *Rotation) Finish() (former string, err error) {
 	former = filepath.Join(filepath.Dir(r.path), "signing_key."+r.Former.Public().Fingerprint()[:8]+".pem")
 	if err := os.Link(r.path, former); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return former, os.Rename(r.path+pendingSuffix, r.path)
+	if err := os.Rename(r.path+pendingSuffix, r.path); err != nil {
+		key, read := Signing(r.path, "")
+		if read != nil || key.Public().Fingerprint() != r.Next.Public().Fingerprint() { // else another one was first
+			return "", err
+		}
+	}
+	return former, syncDir(filepath.Dir(r.path))
 }

@@ -81,7 +81,8 @@ func makeSigningKey(path string) error {
 	return nil
 }
 
-// writeKey writes a key to a file that does not exist yet, completely or not at all.
+// writeKey writes a key to a file that does not exist yet, completely or not at all, and so that it is
+// still there after a power failure: what it signs may be on another disk.
 func writeKey(path string, key seal.Key) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".signing_key") // 0600
 	if err != nil {
@@ -92,5 +93,17 @@ func writeKey(path string, key seal.Key) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path)
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes what was named in a folder outlive a power failure.
+func syncDir(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // of the operator's own path
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

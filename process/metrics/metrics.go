@@ -224,8 +224,8 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"Endpoints of active bots that take no calls.",
 			func() float64 { return float64(t.Fleet.EndpointsDown.Load()) }),
 		Gauge("dialler_trunks_down",
-			"Active trunks that do not take calls as they should: no answer to OPTIONS, failures in a row, or held; one "+
-				"that is tried again is among them until a call succeeds.",
+			"Active trunks that do not take calls as they should: no more answers to OPTIONS, failures in a row, or held; "+
+				"one that is tried again is among them until a call succeeds, one that is unproven is not.",
 			func() float64 { return float64(t.Trunks.Down.Load()) }),
 		Gauge("dialler_bot_sockets", "Open bot sockets.", func() float64 { return float64(p.Media.Stats().Bots) }),
 	}...) {

@@ -46,7 +46,7 @@ func newStandingMetrics(p Sources) *standingMetrics {
 		),
 		health: prometheus.NewDesc(
 			"dialler_trunk_health",
-			"1 for the state of a trunk: up, down, broken, held, trying, off.",
+			"1 for the state of a trunk: up, unproven, down, broken, held, trying, off.",
 			[]string{"trunk", "health"},
 			nil,
 		),

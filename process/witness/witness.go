@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -35,6 +36,8 @@ type Config struct {
 	SMTP, Password string
 	// Store are the keys of object stores.
 	Store Keys
+	// Roots vouch for time-stamp authorities; nil: whatever certificate comes with a time stamp.
+	Roots *x509.CertPool
 	// AllowPrivate also allows addresses of private networks, and webhooks without TLS.
 	AllowPrivate bool
 	Now          func() time.Time
@@ -182,7 +185,7 @@ func (a *authority) Show(ctx context.Context, s anchor.Seal) ([]byte, error) {
 	}
 	_, got, err := a.do(req, answerCap)
 	if err == nil {
-		_, err = anchor.Verify(got, s.Hash, nonce)
+		_, err = anchor.Verify(got, s.Hash, nonce, a.cfg.Roots)
 	}
 	return got, err
 }

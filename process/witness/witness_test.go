@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	nethttp "net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +26,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"dialler/engine/anchor"
+	tsa "dialler/engine/enginetest/authority"
 	"dialler/engine/webhook"
 )
 
@@ -136,7 +137,7 @@ func TestAFileGrowsByALineThatComparesWithTheSeals(t *testing.T) {
 		len(list) != 3 {
 		t.Fatalf("%v %v", list, err)
 	}
-	wrong := anchor.Compare(list, func(n int64) (anchor.Hash, bool) {
+	wrong := anchor.Compare(list, nil, func(n int64) (anchor.Hash, bool) {
 		return map[int64]anchor.Hash{0: seal.Hash, 1: {1}}[n], n < 2
 	})
 	if len(wrong) != 2 || !strings.Contains(wrong[0], "seal 1,") || !strings.Contains(wrong[1], "seal 2,") {
@@ -210,44 +211,7 @@ func TestAnObjectIsLockedAndItsVersionIsTheReceipt(t *testing.T) {
 
 // TestATimeStampAuthorityVouchesForASeal has OpenSSL as the authority.
 func TestATimeStampAuthorityVouchesForASeal(t *testing.T) {
-	dir := t.TempDir()
-	openssl := func(args ...string) []byte {
-		t.Helper()
-		cmd := exec.Command("openssl", args...)
-		cmd.Dir = dir
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Errorf("openssl %s: %v\n%s", args, err, &stderr)
-		}
-		return out
-	}
-	err := errors.Join(os.WriteFile(filepath.Join(dir, "conf"), []byte(`
-[req]
-distinguished_name = dn
-x509_extensions = v3
-prompt = no
-[dn]
-CN = authority
-[v3]
-extendedKeyUsage = critical,timeStamping
-[tsa]
-serial = serial
-signer_cert = cert.pem
-signer_key = key.pem
-signer_digest = sha256
-default_policy = 1.2.3.4
-digests = sha256
-accuracy = secs:1, millisecs:500, microsecs:100
-ordering = yes
-clock_precision_digits = 3
-`), 0o600), os.WriteFile(filepath.Join(dir, "serial"), []byte("01\n"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
-	openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-config", "conf",
-		"-days", "2")
+	a := tsa.New(t, "")
 	var other func(query []byte) []byte
 	s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
 		query, _ := io.ReadAll(r.Body)
@@ -257,10 +221,7 @@ clock_precision_digits = 3
 		if other != nil {
 			query = other(query)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "query"), query, 0o600); err != nil {
-			t.Error(err)
-		}
-		_, _ = w.Write(openssl("ts", "-reply", "-config", "conf", "-section", "tsa", "-queryfile", "query"))
+		_, _ = w.Write(a.Answer(query))
 	}))
 	defer s.Close()
 	w := open(t, strings.Replace(s.URL, "http", "tsa+http", 1), config())
@@ -268,24 +229,18 @@ clock_precision_digits = 3
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "answer"), got, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	openssl("ts", "-verify", "-digest", seal.Hash.String(), "-in", "answer", "-CAfile", "cert.pem")
-	at, err := anchor.Verify(got, seal.Hash, nil)
-	if err != nil || time.Since(at).Abs() > time.Hour {
-		t.Errorf("%v %v", at, err)
-	}
+	a.Verify(got, seal.Hash.String())
 	receipt := anchor.Receipt{Kind: anchor.TimeStamp, N: 7, Hash: seal.Hash, Data: got}
 	forged := receipt
 	forged.Hash[0] ^= 1
 	have := func(int64) (anchor.Hash, bool) { return forged.Hash, true }
-	if wrong := anchor.Compare([]anchor.Receipt{forged}, have); len(wrong) != 1 ||
+	if wrong := anchor.Compare([]anchor.Receipt{forged}, nil, have); len(wrong) != 1 ||
 		!strings.Contains(wrong[0], "another hash") {
 		t.Errorf("a receipt whose hash was changed with the database: %q", wrong)
 	}
-	if wrong := anchor.Compare([]anchor.Receipt{receipt}, func(int64) (anchor.Hash, bool) { return seal.Hash, true }); len(
-		wrong) != 0 {
+	if wrong := anchor.Compare([]anchor.Receipt{receipt}, nil, func(int64) (anchor.Hash, bool) {
+		return seal.Hash, true
+	}); len(wrong) != 0 {
 		t.Errorf("%q", wrong)
 	}
 	for what, c := range map[string]struct {
@@ -309,10 +264,12 @@ clock_precision_digits = 3
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for i := range got { // whatever is not whole is an error, never a panic
-		if _, err := anchor.Verify(got[:i], seal.Hash, nil); err == nil {
-			t.Fatalf("%d bytes of %d are an answer", i, len(got))
-		}
+	other = nil
+	c := config()
+	c.Roots = x509.NewCertPool() // which nobody vouches by
+	if _, err := open(t, strings.Replace(s.URL, "http", "tsa+http", 1), c).Show(t.Context(), seal); err == nil ||
+		!strings.Contains(err.Error(), "nobody among the trusted") {
+		t.Errorf("%v", err)
 	}
 }
 

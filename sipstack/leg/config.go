@@ -59,6 +59,9 @@ type Negotiator interface {
 	// AnsweredFrom reports where the 2xx of a leg came from, before the leg's owner learns of the
 	// answer.
 	AnsweredFrom(a engine.AttemptID, leg engine.LegID, host netip.Addr)
+	// HungUp reports that BYE is about to leave, whatever its answer: from then on the leg sends no
+	// audio (RFC 3261 §15.1.1).
+	HungUp(a engine.AttemptID, leg engine.LegID)
 	// Reoffer answers an offer of the far side (RFC 3264 §8) and changes the media accordingly. An
 	// error refuses the offer with 488 and leaves everything unchanged.
 	Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (answer []byte, err error)

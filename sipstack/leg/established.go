@@ -127,6 +127,9 @@ func (l *leg) hangUp(cause engine.HangUpCause) {
 	l.txs.waiting = slices.DeleteFunc(l.txs.waiting, func(tx *clientTx) bool { return tx.method != sip.NOTIFY })
 	l.session.watch = nil
 	l.enter(phaseClosing)
+	if m := l.s.conf.Media; m != nil {
+		m.HungUp(l.attempt, l.id)
+	}
 	l.bye(l.dlg, cause, false)
 }
 

@@ -65,12 +65,21 @@ func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 			return
 		}
 		l.ladder.Received(l.s.clock.Now(), r, src)
+		l.sign(r)
 		l.onInviteResponse(r, cseq.SeqNo, src)
 		return
 	}
 	l.ladder.Received(l.s.clock.Now(), r, src)
+	l.sign(r)
 	if !l.onTxResponse(r, cseq.MethodName, branch) && l.phase < phaseOver && cseq.MethodName != sip.CANCEL {
 		k.Count.Unmatched.Add(1)
+	}
+}
+
+// sign tells the trunk that its far side is there.
+func (l *leg) sign(r *sip.Response) {
+	if engine.SignOfLife(r.StatusCode) {
+		l.trunk.Sign()
 	}
 }
 
@@ -95,6 +104,7 @@ func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 		return
 	}
 	l.ladder.Received(l.s.clock.Now(), r, src.Addr)
+	l.trunk.Sign()
 	if a := l.answers.answered(r); a != nil { // a retransmission
 		if a.data != nil {
 			_ = l.write(a.to, a.data)

@@ -50,7 +50,7 @@ func NewTable(c Config, clock timing.Clock, net *transport.Sockets, trunks *trun
 		env: env{conf: c, clock: clock, net: net, trunks: trunks}, log: c.Log, seed: maphash.MakeSeed(),
 		stop: make(chan struct{}), fenceOver: make(chan struct{}),
 	}
-	k.gone = k.remove
+	k.gone, trunks.Talks = k.remove, k.talks
 	for i := range k.shards {
 		k.shards[i].legs = map[engine.LegID]*leg{}
 		k.attempts[i].legs = map[engine.AttemptID][]*leg{}
@@ -131,6 +131,16 @@ func (k *Table) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		l.inv.begin(to)
 		l.unlock()
 	})
+}
+
+// talks says whether an answered call over a trunk goes on.
+func (k *Table) talks(t *trunk.Trunk) (yes bool) {
+	k.each(func(l *leg) {
+		l.mu.Lock()
+		yes = yes || l.trunk == t && l.phase == phaseConfirmed
+		l.mu.Unlock()
+	})
+	return yes
 }
 
 // ConfirmLeg sends the ACK of the leg's 2xx: call it when the dialog state of

@@ -24,6 +24,8 @@ type Timers struct {
 	// much while the registrar is unreachable, and up to 60 times as much while it refuses. Default
 	// 30 s (RFC 5626 §4.5).
 	RegisterRetry time.Duration
+	// OptionsRetry is the longest pause after OPTIONS that were not answered; default 30 s.
+	OptionsRetry time.Duration
 }
 
 func (t *Timers) SetDefaults() {
@@ -41,6 +43,9 @@ func (t *Timers) SetDefaults() {
 	}
 	if t.RegisterRetry <= 0 {
 		t.RegisterRetry = 30 * time.Second
+	}
+	if t.OptionsRetry <= 0 {
+		t.OptionsRetry = 30 * time.Second
 	}
 }
 

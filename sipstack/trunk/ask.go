@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
 
@@ -22,7 +23,8 @@ type question struct {
 }
 
 // Ask probes whether a SIP address accepts calls: nil when it answers OPTIONS. An answer that says
-// that it is out of service (408, 503) does not count. It blocks until then; ctx bounds the time.
+// that it is out of service (engine.SignOfLife) does not count. It blocks until then; ctx bounds the
+// time.
 func (k *Set) Ask(ctx context.Context, uri string) error {
 	t := k.ForLeg("", uri, "")
 	if t.Conf.Host == "" {
@@ -49,7 +51,7 @@ func (k *Set) Ask(ctx context.Context, uri string) error {
 		select {
 		case code := <-q.final:
 			wait.Stop()
-			if code == 408 || code == 503 {
+			if !engine.SignOfLife(code) {
 				return errors.New("it answered SIP " + strconv.Itoa(code))
 			}
 			return nil

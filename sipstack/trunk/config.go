@@ -53,6 +53,8 @@ type Config struct {
 	// OptionsInterval is the time between keepalives; 0 means 30 s, negative means none.
 	OptionsInterval time.Duration
 	ExtraHeaders    []Header // added to every INVITE
+	// DTX says that the far side may send no audio while nobody speaks.
+	DTX bool
 
 	// Kind says whether the trunk registers: a registered trunk sends REGISTER and is up only while
 	// it is registered. RegisterSec is the lifetime that it asks for; 0 means 600.

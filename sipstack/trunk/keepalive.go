@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"dialler/engine"
 	"dialler/sipstack/message"
 	"dialler/sipstack/transport"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // keepalive probes with OPTIONS whether a trunk is alive (RFC 3261 §11). Any final response means
-// it is, even a 4xx.
+// it is, even a 4xx, but for those that engine.SignOfLife names.
 type keepalive struct {
 	trunk *Trunk
 
@@ -27,13 +28,17 @@ type keepalive struct {
 	interval time.Duration // to the next retransmission
 	next     time.Duration // on the stack's clock: the next retransmission
 	end      time.Duration // timeout of the running OPTIONS
-	known    bool
-	up       bool
-	reason   string
+
+	// The result, see engine.TrunkSigns.
+	options        engine.TrunkAnswer
+	trusted, talks bool
+	reason         string
+	at             time.Time
 
 	// A round probes one address of the trunk after another.
-	rest  []transport.Target
-	alive bool // some address answered in this round
+	rest        []transport.Target
+	alive, sent bool          // some address answered, or could be asked, in this round
+	began       time.Duration // when, on the stack's clock
 }
 
 func (k *keepalive) start() {
@@ -64,13 +69,13 @@ func (k *keepalive) tick() {
 	s := k.trunk.set
 	if k.callID0() == "" {
 		if k.trunk.fault != "" {
-			k.result(0, false, k.trunk.fault)
+			k.result(0, engine.TrunkUnsent, k.trunk.fault)
 			return
 		}
 		// Outside the lock: the first look-up of a name may take seconds.
 		to, err := k.trunk.Resolved()
 		if err != nil || len(to) == 0 {
-			k.result(0, false, "host name not resolved")
+			k.result(0, engine.TrunkUnsent, "host name not resolved")
 			return
 		}
 		k.round(to)
@@ -83,7 +88,7 @@ func (k *keepalive) tick() {
 	case now >= k.end:
 		seq := k.cseq
 		k.mu.Unlock()
-		k.result(seq, false, "no reply to OPTIONS")
+		k.result(seq, engine.TrunkDeclines, "no reply to OPTIONS")
 		return
 	case !k.to.Reliable() && now >= k.next:
 		if s.net.Write(k.to, k.data) == nil {
@@ -142,14 +147,14 @@ func (k *keepalive) send(to transport.Target) {
 	if to.Reliable() {
 		err = s.net.Push(to, transport.Queued{Data: b, After: func(left bool, err error) {
 			if err != nil {
-				k.result(seq, false, "not sent: "+err.Error())
+				k.result(seq, engine.TrunkUnsent, "not sent: "+err.Error())
 			}
 		}})
 	} else {
 		err = s.net.Write(to, b)
 	}
 	if err != nil {
-		k.result(seq, false, "not sent: "+err.Error())
+		k.result(seq, engine.TrunkUnsent, "not sent: "+err.Error())
 	}
 }
 
@@ -164,24 +169,30 @@ func (k *keepalive) onResponse(r *sip.Response, seq uint32) {
 	}
 	k.mu.Unlock()
 	if mine {
-		k.result(seq, true, strconv.Itoa(r.StatusCode)+" "+r.Reason)
+		answer := engine.TrunkDeclines
+		if engine.SignOfLife(r.StatusCode) {
+			answer = engine.TrunkAnswers
+		}
+		k.result(seq, answer, strconv.Itoa(r.StatusCode)+" "+r.Reason)
 	}
 }
 
 // round probes all addresses, best first.
 func (k *keepalive) round(to []transport.Target) {
 	k.mu.Lock()
-	k.rest, k.alive = slices.Clone(to[1:]), false
+	k.rest, k.alive, k.sent, k.began = slices.Clone(to[1:]), false, false, k.trunk.set.clock.Now()
 	k.mu.Unlock()
 	k.send(to[0])
 }
 
-// result ends the running OPTIONS and continues with the next address, or schedules the next round.
-// The trunk is up as soon as one address answers, and down when none has; an address that does not
-// answer is sorted after the others until it is probed again. seq is the CSeq of the OPTIONS, 0
-// when none was sent.
-func (k *keepalive) result(seq uint32, up bool, reason string) {
+// result ends the running OPTIONS and continues with the next address, or schedules the next round:
+// soon if nothing answered. The trunk answers as soon as one address does, and does not when none
+// has; an address that does not answer is sorted after the others until it is probed again. seq is
+// the CSeq of the OPTIONS, 0 when none was sent.
+func (k *keepalive) result(seq uint32, answer engine.TrunkAnswer, reason string) {
+	up := answer == engine.TrunkAnswers
 	s, every := k.trunk.set, k.trunk.Conf.OptionsInterval
+	talks := !up && k.trunk.talks() // takes locks of legs
 	k.mu.Lock()
 	if k.stopped || (seq != 0 && (k.callID == "" || seq != k.cseq)) {
 		k.mu.Unlock()
@@ -197,10 +208,22 @@ func (k *keepalive) result(seq uint32, up bool, reason string) {
 		}
 	}
 	more := len(k.rest) > 0
-	if up || (!more && !k.alive) {
-		k.known, k.up, k.reason = true, up, reason
+	k.alive, k.sent = k.alive || up, k.sent || answer != engine.TrunkUnsent
+	switch now := s.clock.Now(); {
+	case up:
+		k.options, k.trusted, k.reason, k.at = engine.TrunkAnswers, true, reason, time.Now()
+	case !more && !k.alive:
+		if k.options = engine.TrunkUnsent; k.sent {
+			k.options = engine.TrunkDeclines
+		}
+		k.talks, k.reason, k.at = talks, reason, time.Now()
+		if k.trunk.called() > k.began+(now-k.began)/2 {
+			k.trusted = false // it answers calls instead
+		}
 	}
-	k.alive = k.alive || up
+	if !k.alive {
+		every = k.trunk.retry()
+	}
 	var next transport.Target
 	if more {
 		next, k.rest = k.rest[0], k.rest[1:]

@@ -108,11 +108,11 @@ func (r *registration) adopt(t *Trunk) {
 	r.trunk = t
 }
 
-// registered says whether we are registered now.
-func (r *registration) registered() (bool, string) {
+// registered says whether we are registered now, and what the registrar said when.
+func (r *registration) registered() (ok bool, reason string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.isRegistered(), r.last.Reason
+	return r.isRegistered(), r.last.Reason, r.last.At
 }
 
 func (r *registration) isRegistered() bool { return !r.ending && r.until > r.set.clock.Now() }

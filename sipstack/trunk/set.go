@@ -28,6 +28,8 @@ type Set struct {
 	writeNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
 	onHealth    func(engine.TrunkHealth)
 	Counts      Counts
+	// Talks says whether a conversation over a trunk goes on; set before the first trunk.
+	Talks func(*Trunk) bool
 
 	UserAgentLine string // "User-Agent: …\r\n"
 	AgentLines    string // Allow and User-Agent
@@ -57,8 +59,8 @@ type SetConfig struct {
 	// WriteNumber formats a number as a trunk wants it; without it only e164 and e164_no_plus are
 	// available.
 	WriteNumber func(n engine.PhoneNumber, f NumberFormat, country string) string
-	// OnHealth is called with the first health of a trunk and with every change after it; nil is
-	// allowed.
+	// OnHealth is called with the first health of a trunk and with every change of its Life after
+	// it; it must not block, and nil is allowed.
 	OnHealth func(engine.TrunkHealth)
 }
 
@@ -256,13 +258,13 @@ func (k *Set) SetTrunk(c Config) {
 			old.registration.stop()
 		}
 	}
+	t.report() // before anything can be answered
 	t.keepalive.start()
 	if keeps {
 		t.registration.adopt(t)
 	} else if t.registration != nil {
 		t.registration.start()
 	}
-	t.report()
 }
 
 // RemoveTrunk removes a trunk: further legs on it end with LegNotSent(trunk), existing ones
@@ -281,14 +283,14 @@ func (k *Set) RemoveTrunk(id engine.TrunkID) {
 	}
 }
 
-// Health lists the health of every trunk for which it is known.
+// Health lists the health of every trunk.
 func (k *Set) Health() []engine.TrunkHealth {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	var out []engine.TrunkHealth
 	for _, t := range k.byID {
 		t.healthMu.Lock()
-		if t.known {
+		if t.last.Life != "" {
 			out = append(out, t.last)
 		}
 		t.healthMu.Unlock()
@@ -296,17 +298,14 @@ func (k *Set) Health() []engine.TrunkHealth {
 	return out
 }
 
-// Unusable lists the trunks over which no call may be placed from here now: their listener is
-// missing, they are not registered, or they do not answer.
+// Unusable lists the trunks over which no call can be placed from here now: their listener is
+// missing, or they are not registered.
 func (k *Set) Unusable() []engine.TrunkID {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	var out []engine.TrunkID
 	for id, t := range k.byID {
-		t.healthMu.Lock()
-		down := t.known && !t.last.Up
-		t.healthMu.Unlock()
-		if down || t.Unusable() != "" {
+		if t.Unusable() != "" {
 			out = append(out, id)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dialler/engine"
@@ -44,10 +45,11 @@ type Trunk struct {
 	keepalive    keepalive
 	registration *registration // nil unless the trunk is registered
 
-	reporting sync.Mutex // held by report, so that changes are reported in order
+	calledAt  atomic.Int64 // when a call last gave a sign of life, on the stack's clock; 0 = never
+	alive     atomic.Bool  // last.Life is engine.TrunkAlive
+	reporting sync.Mutex   // held by report, so that changes are reported in order
 	healthMu  sync.Mutex
-	known     bool
-	last      engine.TrunkHealth
+	last      engine.TrunkHealth // its Life is empty until the first report
 }
 
 // prober handles responses outside a leg.
@@ -55,32 +57,68 @@ type prober interface {
 	onResponse(r *sip.Response, seq uint32)
 }
 
-// report reports the trunk's health when it has changed: according to its OPTIONS or, while a
-// registered trunk is not registered, according to its registration.
+// Sign notes a sign of life that one of the trunk's calls gave: a response, or a request inside its
+// dialog. A leg may be locked meanwhile.
+func (t *Trunk) Sign() {
+	t.calledAt.Store(int64(t.set.clock.Now()))
+	if !t.alive.Load() && t.set.Get(t.Conf.ID) == t {
+		t.report()
+	}
+}
+
+func (t *Trunk) called() time.Duration { return time.Duration(t.calledAt.Load()) }
+
+// talks says whether a conversation goes on over the trunk. Where the far side may send nothing
+// while nobody speaks, that shows nothing.
+func (t *Trunk) talks() bool { return !t.Conf.DTX && t.set.Talks != nil && t.set.Talks(t) }
+
+// retry is the pause after OPTIONS that were not answered.
+func (t *Trunk) retry() time.Duration { return min(t.Conf.OptionsInterval, t.set.timers.OptionsRetry) }
+
+// report reports the trunk's health when it has changed.
 func (t *Trunk) report() {
 	t.reporting.Lock()
 	defer t.reporting.Unlock()
-	h := engine.TrunkHealth{Trunk: t.Conf.ID, At: time.Now()}
 	k := &t.keepalive
 	k.mu.Lock()
-	known, stopped := k.known, k.stopped
-	h.Up, h.Reason = k.up, k.reason
+	stopped, reason := k.stopped, k.reason
+	h := engine.TrunkHealth{Trunk: t.Conf.ID, At: k.at}
+	signs := engine.TrunkSigns{Options: k.options, Trusted: k.trusted, Talks: k.talks, CalledAt: t.called(),
+		Now: t.set.clock.Now(), Within: t.retry()}
 	k.mu.Unlock()
+	registration := ""
 	if r := t.registration; r != nil {
-		switch ok, reason := r.registered(); {
-		case !ok:
-			known, h.Up, h.Reason = true, false, "not registered: "+reason
-		case !known:
-			known, h.Up, h.Reason = true, true, "registered: "+reason
+		signs.Registers = true
+		var at time.Time
+		if signs.Registered, registration, at = r.registered(); at.After(h.At) {
+			h.At = at
 		}
 	}
-	if stopped || !known {
+	h.Life = signs.Life()
+	var said []string // how it is known
+	switch {
+	case signs.Registers && !signs.Registered:
+		said, reason = []string{"not registered: " + registration}, ""
+	case h.Life == engine.TrunkUnproven && t.Conf.OptionsInterval < 0:
+		said = []string{"not asked by OPTIONS, and no call was answered yet"}
+	case h.Life != engine.TrunkAlive || signs.Options == engine.TrunkAnswers:
+	case signs.Registered:
+		said = []string{"registered: " + registration}
+	default:
+		said = []string{"calls are answered"}
+	}
+	if reason != "" {
+		said = append(said, reason)
+	}
+	h.Reason = strings.Join(said, "; ")
+	if stopped {
 		return
 	}
 	t.healthMu.Lock()
-	changed := !t.known || t.last.Up != h.Up
-	t.known, t.last = true, h
+	changed := t.last.Life != h.Life
+	t.last = h
 	t.healthMu.Unlock()
+	t.alive.Store(h.Life == engine.TrunkAlive)
 	if tell := t.set.onHealth; changed && tell != nil {
 		tell(h)
 	}
@@ -128,7 +166,7 @@ func (t *Trunk) Unusable() string {
 		return "the trunk is not configured"
 	}
 	if t.fault == "" && t.registration != nil {
-		if ok, reason := t.registration.registered(); !ok {
+		if ok, reason, _ := t.registration.registered(); !ok {
 			return "not registered: " + reason
 		}
 	}

@@ -163,4 +163,9 @@ func (w wire) quality(q *engine.MediaQuality) {
 	w.Real(&q.FarMOS)
 	link.Number(w.Wire, &q.RoundTrip)
 	link.Optional(w.Wire, &q.Recording, w.recording)
+	if w.Version() >= 2 {
+		link.Text(w.Wire, &q.HeardFrom)
+		w.Unsigned(&q.DroppedElsewhere)
+		w.Unsigned(&q.DroppedAmbiguous)
+	}
 }

@@ -9,8 +9,9 @@ import (
 // Protocol versions between nodes. Two nodes speak the latest version that both know; without one
 // in common they do not communicate.
 const (
-	// Version is the latest that this program speaks, Oldest the earliest.
-	Version = 1
+	// Version is the latest that this program speaks, Oldest the earliest. 2: a call's quality says
+	// where it was heard from.
+	Version = 2
 	Oldest  = 1
 )
 

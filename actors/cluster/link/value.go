@@ -13,12 +13,16 @@ import (
 func Value[T any](w *Wire, v *T) { w.value(reflect.ValueOf(v).Elem()) }
 
 // Pack encodes what is described.
-func Pack(describe func(*Wire)) []byte { return Write(Moment{}, describe) }
+func Pack(describe func(*Wire)) []byte {
+	w := Wire{version: Oldest}
+	describe(&w)
+	return w.b
+}
 
 // Unpack decodes what Pack encoded; it returns false for anything else.
 func Unpack(b []byte, describe func(*Wire)) bool {
-	w := Reader(b, Moment{})
-	describe(w)
+	w := Wire{b: b, reading: true, version: Oldest}
+	describe(&w)
 	return w.Whole()
 }
 

@@ -22,15 +22,17 @@ type Wire struct {
 	version uint64
 }
 
-// Write returns what say writes, in the oldest version.
+// Write returns what say writes, in the latest version.
 func Write(at Moment, say func(*Wire)) []byte {
-	w := Wire{clock: at, version: Oldest}
+	w := Wire{clock: at, version: Version}
 	say(&w)
 	return w.b
 }
 
 // Reader decodes what Write encoded.
-func Reader(b []byte, at Moment) *Wire { return &Wire{b: b, reading: true, clock: at, version: Oldest} }
+func Reader(b []byte, at Moment) *Wire {
+	return &Wire{b: b, reading: true, clock: at, version: Version}
+}
 
 // Reading says whether fields are being read rather than written.
 func (w *Wire) Reading() bool { return w.reading }

@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -185,15 +184,11 @@ func (k *Keeper) bury(ctx context.Context) (some, ok bool) {
 	}
 	k.nodes = all
 	gone := k.roll.Call(k.cfg.Clock.Boot(), all)
-	for _, id := range gone {
+	for i := range gone {
 		k.balance.Disturbed(k.cfg.Clock.Boot())
-		address := ""
-		if at := slices.IndexFunc(all, func(n ownership.Node) bool { return n.Incarnation == id }); at >= 0 {
-			address = all[at].Address
-		}
-		k.cfg.Calls.Gone(id, address)
+		k.cfg.Calls.Gone(gone[i].Incarnation, gone[i].Address)
 		if k.cfg.Gone != nil {
-			k.cfg.Gone(id)
+			k.cfg.Gone(gone[i].Incarnation)
 		}
 	}
 	return len(gone) > 0, true

@@ -190,9 +190,9 @@ func (w tree) LegsGone(ids []engine.AttemptID) { defer w.lock()(); w.note("legs 
 
 func (w gateway) Join(id engine.Incarnation) { defer w.lock()(); w.note("join %d", id) }
 
-func (w gateway) Gone(id engine.Incarnation, _ string) {
+func (w gateway) Gone(id engine.Incarnation, address string) {
 	defer w.lock()()
-	w.note("gone %d", id)
+	w.note("gone %d%s", id, address)
 	w.lost = w.carry[id]
 }
 
@@ -377,6 +377,17 @@ func TestANodeThatIsGoneHasItsCallsClosedOnce(t *testing.T) {
 		w.mu.Unlock()
 		time.Sleep(3 * lookEvery)
 		w.expect(t, "gone 2", "legs gone [x]", "claim dialouts/2", "close theirs, epoch 3")
+	})
+}
+
+// The database lists no node that was declared dead; the gateway needs to know where it listened.
+func TestTheGatewayHearsWhereANodeListenedThatIsListedNoMore(t *testing.T) {
+	keeping(t, func(w *world) { w.nodes[1].Address = " at b:1" }, func(t *testing.T, w *world, _ *Keeper) {
+		w.mu.Lock()
+		w.nodes = slices.Delete(w.nodes, 1, 2)
+		w.mu.Unlock()
+		time.Sleep(3 * lookEvery)
+		w.expect(t, "gone 2 at b:1")
 	})
 }
 

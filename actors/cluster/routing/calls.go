@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/ownership"
 )
@@ -48,8 +49,12 @@ func atCall[C any](ctx context.Context, r *Router, asked dialoutAsked, method st
 func (r *Router) handedOver(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	a, _ := id.Attempt()
 	row, ok, err := r.attempts.Attempt(ctx, a)
-	if err == nil && (!ok || row.Campaign == "") {
+	switch {
+	case err != nil:
+	case !ok:
 		err = ownership.ErrNotOwner
+	case row.Campaign == "": // its next owner has it once it is closed here
+		err = call.ErrBeingClosed
 	}
 	return row, err
 }

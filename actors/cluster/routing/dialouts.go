@@ -9,6 +9,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 )
 
 // A call outside campaigns has no owner in the database: its actor stays on the node that was asked
@@ -112,6 +113,9 @@ func (r *Router) dialoutHere(ctx context.Context, ask dialoutAsked) (out dialout
 		}
 	default:
 		err = errUnknown
+	}
+	if errors.Is(err, journal.ErrStaleEpoch) {
+		err = call.ErrBeingClosed // another node has the call since
 	}
 	return out, err
 }

@@ -20,6 +20,7 @@ import (
 	"dialler/actors/cluster/link"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	calls "dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/enginetest"
 	"dialler/engine/journal"
@@ -446,6 +447,21 @@ func TestACallIsAskedOfTheNextOwnerWhoseNodeHadItsActor(t *testing.T) {
 			if len(two.tree.got) != 1 {
 				t.Errorf("%s: the next owner was told %v", what, two.tree.got)
 			}
+		}
+	}
+}
+
+// A call outside campaigns has no owner that could be asked until its row names one: the result is kept, the command
+// can be tried again.
+func TestADialoutThatAnotherNodeHasSinceIsAskedLater(t *testing.T) {
+	at, id := theCall()
+	for _, here := range []bool{true, false} {
+		_, one, two := newNet()
+		one.tree.rows = map[engine.AttemptID]attempt.Attempt{id: {ID: id, Node: 2, State: attempt.Connected}}
+		one.tree.has[id], one.tree.err, two.tree.err = here, journal.ErrStaleEpoch, journal.ErrStaleEpoch
+		err := one.router.SubmitResult(t.Context(), campaign.SubmitResult{Call: at})
+		if !errors.Is(err, calls.ErrBeingClosed) {
+			t.Errorf("actor here %v: %v", here, err)
 		}
 	}
 }

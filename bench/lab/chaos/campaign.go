@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/site"
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -79,14 +80,17 @@ type run struct {
 	cfg    Campaign
 	id     engine.CampaignID
 	began  time.Time
-	last   time.Time // when the last disturbance was over
-	judged int       // life that was judged last
+	last   time.Time   // when the last disturbance was over
+	judged int         // life that was judged last
+	pauses []time.Time // when the dialler was stopped
 	// brief: legs of lost calls are still watched when it is judged.
 	brief bool
 	rep   *Report
 	crm   *crm
 	// record is for the judge of the promises.
 	record record
+	// stood says whether the process that a bot talked through did nothing at some moment of its conversation.
+	stood func(*bot.Session) bool
 }
 
 // Run runs a campaign and deals its disturbances. The error says that the harness

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/site"
 	"dialler/engine"
@@ -45,6 +46,11 @@ func (k *cluster) judge(ctx context.Context) error {
 	}
 	all = append(all, outs...)
 	k.whole.judgeLegs(calls, all)
+	k.whole.stood = func(s *bot.Session) bool {
+		id, _ := s.CallID.Attempt()
+		c, ok := k.carrier.Ledger().Call(string(id.Leg(1)))
+		return ok && k.still(c.Peer, s.StartedAt, s.EndedAt)
+	}
 	k.whole.judgeBot(all)
 	facts := &k.whole.record
 	if err := k.judgeOwners(ctx, calls, all, facts); err != nil {
@@ -56,7 +62,11 @@ func (k *cluster) judge(ctx context.Context) error {
 			return err
 		}
 	}
-	facts.attempts(all)
+	promised, err := k.struckAnswers(ctx, all)
+	if err != nil {
+		return err
+	}
+	facts.attempts(promised)
 	facts.calls(calls, k.began)
 	k.noteCaps(facts, all)
 	peak := facts.judged(k.rep.fail, k.whole.brief)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
 	"dialler/bench/site"
+	"dialler/engine"
+	"dialler/engine/attempt"
 )
 
 // lastingLimit is the call limit where conversations outlast each hold.
@@ -125,6 +128,55 @@ func (k *cluster) still(peer string, from, to time.Time) bool {
 		down := s.kind == killNode || s.kind == stopNode || s.kind == drainNode || s.kind == upgradeNodes
 		if down && (s.kind == upgradeNodes || k.site.Nodes[s.node].SIP == peer) && s.from.Before(to) &&
 			(s.to.IsZero() || s.to.After(from)) {
+			return true
+		}
+	}
+	return false
+}
+
+// struckAnswers are the attempts, with what the cap does not promise told as such: who answered while something was
+// done to the node that carried the call, or to the one that had placed it, and was served too late.
+func (k *cluster) struckAnswers(ctx context.Context, all []attempt.Attempt) ([]attempt.Attempt, error) {
+	writers, err := k.history.writers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lives, err := k.history.lives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		a := &out[i]
+		if a.Cause != engine.AbandonLateConnect || a.AnsweredAt == nil {
+			continue
+		}
+		at := *a.AnsweredAt
+		if k.struck(at.Add(-letGo), at.Add(3*time.Second), lives[a.Node].name, writers[a.ID].node) {
+			a.Cause = engine.AbandonCapacityLoss
+		}
+	}
+	return out, nil
+}
+
+// struck says whether something was done in a span to one of the nodes, or to what all of them need.
+func (k *cluster) struck(from, to time.Time, nodes ...string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range k.strikes {
+		if !s.from.Before(to) || !s.to.IsZero() && !s.to.After(from) {
+			continue
+		}
+		switch s.kind {
+		case killNode, stopNode, drainNode, partDatabase, isolateNode, partNode:
+			if slices.Contains(nodes, k.site.Nodes[s.node].Name) {
+				return true
+			}
+		case partNodes:
+			if slices.Contains(nodes, k.site.Nodes[s.node].Name) && slices.Contains(nodes, k.site.Nodes[s.other].Name) {
+				return true
+			}
+		default:
 			return true
 		}
 	}

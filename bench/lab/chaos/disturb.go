@@ -187,6 +187,7 @@ func (r *run) fault(ctx context.Context, b *disturbance) error {
 		}
 	case pausedEngine:
 		if err = r.proc.Pause(); err == nil {
+			r.pauses = append(r.pauses, time.Now())
 			err = site.Until(ctx, time.Now().Add(b.lasts))
 		}
 		err = errors.Join(err, r.proc.Resume())

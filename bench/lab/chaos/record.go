@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 	"dialler/engine/promise"
 )
 
@@ -57,7 +58,36 @@ func (l *Lab) noteCampaign(ctx context.Context, r *record, id engine.CampaignID)
 	if row.CompletedAt != nil {
 		r.Add(*row.CompletedAt, promise.Stands{Row: &row})
 	}
-	return nil
+	return l.noteTriggers(ctx, r, id)
+}
+
+// noteTriggers notes who was asked for again after the end, by whom the answer may never have reached: such a contact
+// has all its attempts anew.
+func (l *Lab) noteTriggers(ctx context.Context, r *record, id engine.CampaignID) error {
+	const page = 10_000
+	for after := int64(0); ; {
+		events, err := l.store.Events(ctx, id, after, page)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			e := &events[i]
+			after = e.Seq
+			if b := e.Data.Before; e.Type != journal.ContactTriggered || b == nil || b.Open {
+				continue
+			}
+			row, ok, err := l.store.ContactByID(ctx, e.Contact)
+			if err != nil {
+				return err
+			}
+			if ok {
+				r.Add(e.At, promise.CalledFor{Campaign: id, Number: row.Number})
+			}
+		}
+		if len(events) < page {
+			return nil
+		}
+	}
 }
 
 // cpsWindow is over what calls a second are counted: a second, less what the

@@ -32,7 +32,10 @@ type Config struct {
 	Duration  time.Duration // of each row
 	Campaigns int           // that share the load, default 8
 	Waiting   int           // waiting writes when as much as is accepted is offered, default 2048
-	Log       func(format string, args ...any)
+	// Turns, unless 0, is how often each load is offered without and with digests of rows, in turns, in
+	// place of everything else.
+	Turns int
+	Log   func(format string, args ...any)
 }
 
 const (
@@ -94,6 +97,16 @@ func Run(ctx context.Context, cfg Config) (_ *Figures, err error) {
 	if _, err := l.writer(ctx, 500, warmUp); err != nil {
 		return nil, err
 	}
+	if cfg.Turns > 0 {
+		digesting, err := persistence.Open(ctx, pg.URL(), persistence.Config{Log: zerolog.Nop(), Writers: writers})
+		if err != nil {
+			return nil, err
+		}
+		defer digesting.Close()
+		digesting.UseRowKey(storetest.RowKey)
+		f.Digests, err = l.turns(ctx, store, digesting)
+		return f, err
+	}
 	for _, load := range append(slices.Clone(cfg.Loads), 0) {
 		row, err := l.writer(ctx, load, cfg.Duration)
 		if err != nil {
@@ -123,7 +136,30 @@ type lab struct {
 }
 
 // most is how many calls the row that offers as much as is accepted may need.
-func (l *lab) most() int { return int(fastest * l.cfg.Duration.Seconds()) }
+func (l *lab) most() int {
+	if l.cfg.Turns > 0 {
+		return 0
+	}
+	return int(fastest * l.cfg.Duration.Seconds())
+}
+
+// turns offers each load to both stores in turns, each of them first every other time.
+func (l *lab) turns(ctx context.Context, without, with *persistence.Store) (rows []DigestsRow, err error) {
+	for _, load := range l.cfg.Loads {
+		of := [2][]WriterRow{}
+		for n := range 2 * l.cfg.Turns {
+			which := (n + n/2) % 2
+			l.store = [2]*persistence.Store{without, with}[which]
+			row, err := l.writer(ctx, load, l.cfg.Duration)
+			if err != nil {
+				return nil, err
+			}
+			of[which] = append(of[which], row)
+		}
+		rows = append(rows, DigestsRow{false, median(of[0])}, DigestsRow{true, median(of[1])})
+	}
+	return rows, nil
+}
 
 func campaignID(n int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf("cmp_%d", n)) }
 
@@ -131,7 +167,7 @@ func campaignID(n int) engine.CampaignID { return engine.CampaignID(fmt.Sprintf(
 func (l *lab) people(ctx context.Context) error {
 	need := l.most() + int(500*warmUp.Seconds())
 	for _, load := range l.cfg.Loads {
-		need += int(float64(load)*l.cfg.Duration.Seconds())/storetest.CallSteps + l.cfg.Campaigns
+		need += max(1, 2*l.cfg.Turns) * (int(float64(load)*l.cfg.Duration.Seconds())/storetest.CallSteps + l.cfg.Campaigns)
 	}
 	l.cfg.Log("adding %d contacts to %d campaigns", need, l.cfg.Campaigns)
 	each := need/l.cfg.Campaigns + 1
@@ -201,6 +237,8 @@ type watch struct{ began time.Time }
 func (watch) Now() time.Time          { return time.Now() }
 func (w watch) Boot() engine.BootTime { return engine.BootTime(time.Since(w.began)) + 1 }
 
+const walPosition = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
+
 // writer offers that many events per second for a time; 0 means as many as are accepted.
 func (l *lab) writer(ctx context.Context, load int, length time.Duration) (row WriterRow, err error) {
 	n := int(float64(load) * length.Seconds() / storetest.CallSteps)
@@ -248,6 +286,10 @@ func (l *lab) writer(ctx context.Context, load int, length time.Duration) (row W
 	}
 	defer w.Close()
 
+	var wal, was int64
+	if err := l.store.QueryRow(ctx, walPosition, &was); err != nil {
+		return row, err
+	}
 	client, server := cpuSelf(), cpuServer(l.pid)
 	began := time.Now()
 	sent := 0
@@ -293,6 +335,10 @@ offering:
 		}
 	}
 	wall := time.Since(began)
+	client, server = cpuSelf()-client, cpuServer(l.pid)-server
+	if err := l.store.QueryRow(ctx, walPosition, &wal); err != nil {
+		return row, err
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	if refused != nil {
@@ -301,8 +347,8 @@ offering:
 	e := float64(sent)
 	return WriterRow{
 		Offered: load, Row: Row{Events: sent, PerSecond: e / wall.Seconds(), Commit: percentiles(took),
-			ClientUS: us(cpuSelf()-client) / e, ServerUS: us(cpuServer(l.pid)-server) / e},
-		Group: e / float64(len(took)), Durable: percentiles(waited),
+			ClientUS: us(client) / e, ServerUS: us(server) / e},
+		Group: e / float64(len(took)), Durable: percentiles(waited), WAL: float64(wal-was) / e,
 	}, nil
 }
 

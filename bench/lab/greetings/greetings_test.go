@@ -174,6 +174,7 @@ func TestSynthesisersAreTakenByName(t *testing.T) {
 	if slices.ContainsFunc(all, func(s speaker) bool { return s.engine == pico }) {
 		t.Error("pico was not asked for")
 	}
+	said := seen()
 	for _, names := range [][]string{{pico}, {flite, festival}, {espeak}} {
 		some, err := speakersOf(names, false)
 		if err != nil || len(some) == 0 {
@@ -184,7 +185,7 @@ func TestSynthesisersAreTakenByName(t *testing.T) {
 				t.Fatalf("%v: %+v", names, s)
 			}
 			for _, kind := range []string{"short", "brief", "box"} {
-				if len(seen()[s.lang][kind]) == 0 {
+				if len(said[s.lang][kind]) == 0 {
 					t.Fatalf("%+v has no %s to say", s, kind)
 				}
 			}

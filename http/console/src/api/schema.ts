@@ -3098,6 +3098,15 @@ export interface components {
             /** @description The same estimate of what the callee heard. */
             far_mos?: number;
             round_trip_ms?: number;
+            /** @description Address and port that the callee's RTP came from, when its SDP names another. */
+            heard_from?: string;
+            /** @description Packets that came while the callee was not heard yet and may have been its own, by why they were not heard; absent when there were none. */
+            packets_dropped?: {
+                /** @description From a host of the callee's side, but not from the address of its SDP, and the trunk's media.symmetric allows no other. */
+                elsewhere: number;
+                /** @description They may have been another call's. */
+                ambiguous: number;
+            };
         };
         Call: {
             attempt_id: string;
@@ -4327,7 +4336,7 @@ export interface components {
             ready: boolean;
             /** @description Codes: bot_missing, no_usable_number, no_trunk, window_never_opens, no_callable_contact, config_url_malformed. */
             blockers: components["schemas"]["Finding"][];
-            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, numbers_barred, number_not_configured, outside_window, window_too_short, no_contact_to_dial, variables_too_long, database_unavailable, node_draining, node_fenced. */
+            /** @description Codes: bot_inactive, bot_down, no_seats, no_free_seats, fewer_seats_than_concurrency, trunk_down, trunk_partly_down, trunk_unproven, numbers_barred, number_not_configured, outside_window, window_too_short, no_contact_to_dial, variables_too_long, database_unavailable, node_draining, node_fenced. */
             warnings: components["schemas"]["Finding"][];
             contacts: {
                 total: number;
@@ -4530,7 +4539,7 @@ export interface components {
              * @description What would help.
              * @enum {string}
              */
-            remedy?: "resume" | "change_window" | "raise_concurrency" | "raise_seats" | "activate_bot" | "check_bot" | "raise_trunk_caps" | "check_trunks" | "add_numbers" | "add_contacts" | "change_retries" | "check_database" | "add_capacity";
+            remedy?: "resume" | "change_window" | "raise_concurrency" | "raise_max_lines" | "raise_seats" | "activate_bot" | "check_bot" | "raise_trunk_caps" | "check_trunks" | "add_numbers" | "add_contacts" | "change_retries" | "check_database" | "add_capacity";
             /** @description What it dials with while it runs or is paused; that of trunks and numbers may be 1 s old, and 5 s where they do not answer in time. Empty in lists. */
             resources: components["schemas"]["Resource"][];
             last_dial_at?: components["schemas"]["When"];
@@ -4619,7 +4628,7 @@ export interface components {
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded" | "not_before" | "expires_before" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded" | "not_before" | "expires_before" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload" | "max_lines";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */
@@ -4795,7 +4804,7 @@ export interface components {
             priority: number;
             /** @description Share among trunks of equal priority. */
             weight: number;
-            /** @description Seconds between OPTIONS. */
+            /** @description Seconds between OPTIONS; 0: none are sent, and calls alone show whether the trunk is there. */
             options_s: number;
             active: boolean;
             /**
@@ -4808,14 +4817,15 @@ export interface components {
         /** @description How the trunk stands at this moment; absent for one that was made this moment, and in answers to PUT. */
         TrunkStatus: {
             /**
-             * @description `down`: the carrier does not answer OPTIONS, or the registration failed. `broken`: too many failures in a row. `held`: credentials refused,
+             * @description `unproven`: nothing has been heard from the carrier yet; one call at a time goes until something is. `down`: the carrier has stopped to answer
+             *     OPTIONS, nothing can be sent to it, or the registration failed. `broken`: too many failures in a row. `held`: credentials refused,
              *     or a rate of 403s over several caller IDs and destinations; an operator should look. `trying`: one trial call may go. `off`: not active.
              * @enum {string}
              */
-            health: "up" | "down" | "broken" | "held" | "trying" | "off";
+            health: "up" | "unproven" | "down" | "broken" | "held" | "trying" | "off";
             /**
              * @description Why the trunk is broken, held or throttled, until `retry_at` where that is known; putting the trunk, be it unchanged, ends the wait. Otherwise
-             *     the status line of the carrier's last answer to OPTIONS or REGISTER, or why there was none.
+             *     how it is known that the carrier is there, or not: the status line of its last answer to OPTIONS or REGISTER, or why there was none.
              * @example 403 Forbidden to 6 of the last 8 calls, from 2 caller IDs to 6 destinations
              */
             reason?: string;
@@ -4829,6 +4839,15 @@ export interface components {
             placed_per_second: number;
             live_legs: number;
             retry_at: components["schemas"]["WhenOrNull"];
+            /**
+             * @description Of the trunk's last 20 answered calls, those that sent RTP from elsewhere than their SDP says; absent when none did. Where some were not heard for
+             *     that, `media.symmetric` or `media.networks` of the trunk must allow it.
+             */
+            rtp_elsewhere?: {
+                calls: number;
+                of: number;
+                unheard: number;
+            };
         };
         Ladder: {
             call_id: string;
@@ -5010,7 +5029,10 @@ export interface components {
             priority?: number;
             /** @default 1 */
             weight?: number;
-            /** @default 30 */
+            /**
+             * @description Seconds between OPTIONS, 5 to 3600; 0: none are sent, and calls alone show whether the trunk is there.
+             * @default 30
+             */
             options_s?: number;
             /** @default true */
             active?: boolean;

@@ -29,6 +29,7 @@ const remedies: Record<
   resume: undefined,
   add_contacts: undefined,
   raise_concurrency: undefined,
+  raise_max_lines: undefined,
   change_window: undefined,
   change_retries: undefined,
   check_database: undefined,

@@ -12,10 +12,15 @@ type TrunkHealth = Schemas['TrunkStatus']['health'];
 
 export const trunkHealth: Record<TrunkHealth, Named> = {
   up: { label: 'Up', tone: 'green', more: 'The carrier answers; calls go over it.' },
+  unproven: {
+    label: 'Unproven',
+    tone: 'amber',
+    more: 'Nothing has been heard from the carrier yet. One call at a time goes over it until something is.',
+  },
   down: {
     label: 'Down',
     tone: 'red',
-    more: 'The carrier does not answer, or refused the registration. No call goes over it until it does.',
+    more: 'The carrier no longer answers, or refused the registration. No call goes over it until it answers.',
   },
   broken: { label: 'Broken', tone: 'red', more: 'Too many calls in a row failed. A trial call goes after a while.' },
   held: {

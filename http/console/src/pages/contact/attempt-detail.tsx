@@ -36,7 +36,12 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
           [
             'Audio',
             `${q.codec}, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms` +
-              (q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`),
+              (q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`) +
+              (q.heard_from === undefined ? '' : `, from ${q.heard_from}`) +
+              (q.packets_dropped === undefined
+                ? ''
+                : `, not heard: ${count(q.packets_dropped.elsewhere)} from elsewhere, ` +
+                  `${count(q.packets_dropped.ambiguous)} ambiguous`),
           ],
         ] as [string, React.ReactNode][])),
     ['Session', a.session_id ? <Id key="session" id={a.session_id} what="session ID" /> : none],

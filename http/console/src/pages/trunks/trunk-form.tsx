@@ -315,7 +315,7 @@ function Seldom({
         <SimpleGrid cols={{ base: 1, sm: 3 }}>
           {number('Priority', 'priority', 'priority', 0, 1000, 'Lower is tried first')}
           {number('Weight', 'weight', 'weight', 1, 1000, 'Share at equal priority')}
-          {number('OPTIONS every', 'options_s', 'options', 5, 3600, 'Seconds between health checks')}
+          {number('OPTIONS every', 'options_s', 'options', 0, 3600, 'Seconds; 0: calls alone show whether it is there')}
         </SimpleGrid>
       </Fieldset>
       <Fieldset legend="Network">

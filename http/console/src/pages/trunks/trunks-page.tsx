@@ -142,11 +142,18 @@ function Health({ of: t }: { of: Trunk }) {
         )}
         {status.retry_at !== null && (
           <>
-            {' · tried again '}
+            {status.health === 'up' ? ' · throttled until ' : ' · tried again '}
             <When at={status.retry_at} zone={viewerZone} precise />
           </>
         )}
       </Text>
+      {status.rtp_elsewhere !== undefined && (
+        <Text size="xs" c={status.rtp_elsewhere.unheard > 0 ? 'red' : 'dimmed'}>
+          {`${status.rtp_elsewhere.calls} of the last ${status.rtp_elsewhere.of} answered calls ` +
+            'sent RTP from elsewhere than the SDP says' +
+            (status.rtp_elsewhere.unheard > 0 ? `; ${status.rtp_elsewhere.unheard} were not heard` : '')}
+        </Text>
+      )}
     </>
   );
 }

@@ -22,35 +22,35 @@ func TestALegIsRememberedOnceItsCommitIsConfirmed(t *testing.T) {
 		}
 		return s
 	}
-	var m legMarks
+	var m marks
 	a, later := leg(1, 1), leg(1, 2)
-	if m.stored(&a) {
+	if m.leg(&a) {
 		t.Error("nothing was written")
 	}
-	m.put(m.of(), []sentLeg{a})
-	if !m.stored(&a) || m.stored(&later) {
-		t.Errorf("as it was written %v, moved on %v", m.stored(&a), m.stored(&later))
+	m.put(m.of(), []sentLeg{a}, nil)
+	if !m.leg(&a) || m.leg(&later) {
+		t.Errorf("as it was written %v, moved on %v", m.leg(&a), m.leg(&later))
 	}
-	m.put(m.of(), []sentLeg{later})
-	if m.stored(&a) || !m.stored(&later) {
+	m.put(m.of(), []sentLeg{later}, nil)
+	if m.leg(&a) || !m.leg(&later) {
 		t.Error("the last that was written counts")
 	}
 	// The legs of many calls push it out, and the number of remembered legs stays bounded.
-	for i := range 3 * markedLegs {
-		m.put(m.of(), []sentLeg{leg(i+2, 1)})
-		if n := len(m.now) + len(m.before); n > 2*markedLegs {
+	for i := range 3 * marked {
+		m.put(m.of(), []sentLeg{leg(i+2, 1)}, nil)
+		if n := len(m.legs.now) + len(m.legs.before); n > 2*marked {
 			t.Fatalf("%d are remembered", n)
 		}
 	}
-	if m.stored(&later) {
+	if m.leg(&later) {
 		t.Error("it is remembered forever")
 	}
 	// Nothing is known of another server, not even from a late confirmation by the previous one.
 	server := m.of()
-	m.put(server, []sentLeg{a})
+	m.put(server, []sentLeg{a}, nil)
 	m.forget()
-	m.put(server, []sentLeg{later})
-	if m.stored(&a) || m.stored(&later) {
+	m.put(server, []sentLeg{later}, nil)
+	if m.leg(&a) || m.leg(&later) {
 		t.Error("what another server stored is taken for stored")
 	}
 	if _, ok := sentLegOf(&table.LegRow{Attempt: numberedID(1), N: 2, Leg: &attempt.Leg{},

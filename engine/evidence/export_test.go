@@ -1,0 +1,4 @@
+package evidence
+
+// CapsOf is for tests.
+var CapsOf = capsOf
