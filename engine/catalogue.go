@@ -101,6 +101,10 @@ var Catalogue = []CodeText{
 		"Lift the exclusion, or add the contact again with Sticky Exclusion off.",
 	},
 	{"contact_exists", "The campaign has a contact with this number already", "Leave it out; it is called once."},
+	{
+		"contact_expired", "The time until which the contact may be called has passed",
+		"Add it again, with a later expires_at or none.",
+	},
 	{"contact_not_found", "The campaign has no such contact", "Look it up by its number; it may have been erased."},
 	{"contacts_being_prepared", "The contacts are being prepared for the run", "Try again in a moment."},
 	{

@@ -248,7 +248,7 @@ func everyFact() (out []webhook.Fact) {
 	})
 	event(journal.ResultStored, func(e *journal.Event) { e.Contact, e.Attempt = "c1", theAttempt })
 	for _, s := range []contact.State{contact.Completed, contact.Failed, contact.Abandoned, contact.MachineDetected,
-		contact.WindowClosed, contact.ManuallyStopped, contact.Excluded} {
+		contact.WindowClosed, contact.ManuallyStopped, contact.Expired, contact.Excluded} {
 		event(
 			journal.ContactChanged,
 			func(e *journal.Event) { e.Contact, e.Attempt, e.Data.NoResult = "c1", theAttempt, theAttempt },

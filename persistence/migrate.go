@@ -21,6 +21,9 @@ import (
 	"dialler/persistence/table"
 )
 
+// lockPoll is how often the lock for migrations is asked for.
+const lockPoll = 50 * time.Millisecond
+
 // migrate brings the schema up to date. When several processes start at the same time, one does the
 // work; the others wait for the lock and find it done. The lock is per schema, not per server.
 func migrate(ctx context.Context, url string, cfg pool.Config) error {
@@ -40,13 +43,17 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 			"right?", err)
 	}
 	defer func() { _ = conn.Close() }()
-	// The lock for migrations is awaited without a limit.
-	if _, err := conn.ExecContext(ctx, "SET lock_timeout = 0"); err != nil {
-		return failure.New("migration_failed", "the lock for schema changes was not granted", err)
-	}
-	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
-	if _, err := conn.ExecContext(ctx, lock); err != nil {
-		return failure.New("migration_failed", "the lock for schema changes was not granted", err)
+	// It is asked for again and again: a session that waits in a statement has a snapshot, for whose end
+	// CREATE INDEX CONCURRENTLY would wait.
+	const lock = "SELECT pg_try_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
+	for granted := false; !granted; {
+		err := conn.QueryRowContext(ctx, lock).Scan(&granted)
+		if err == nil && !granted && !pool.Sleep(ctx, lockPoll) {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return failure.New("migration_failed", "the lock for schema changes was not granted", err)
+		}
 	}
 	// The end of the session releases the lock, even when this process dies.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Migrations, goose.WithVerbose(false))

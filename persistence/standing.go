@@ -75,7 +75,7 @@ const ahead = `WITH past AS (
 			WHEN c.due_at IS NOT NULL AND c.attempt_id IS NULL AND NOT coalesce(p.later, false)
 				THEN greatest(extract(epoch FROM c.due_at - $3), 0)
 			WHEN NOT coalesce(p.later, false) AND (c.updated_at <= $3
-				OR c.state NOT IN ('excluded', 'window_closed', 'manually_stopped')) THEN NULL
+				OR c.state NOT IN ('excluded', 'window_closed', 'manually_stopped', 'expired')) THEN NULL
 			WHEN p.ended IS NULL THEN 0
 			ELSE greatest(extract(epoch FROM p.ended - $3) + $4, 0) END AS due
 		FROM contacts c LEFT JOIN past p ON p.contact_id = c.id

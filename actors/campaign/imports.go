@@ -74,7 +74,7 @@ func (g *Imports) Import(ctx context.Context, cmd campaign.ImportContacts, file 
 		g.leave()
 		return campaign.Import{}, err
 	}
-	if err := i.stage(ctx, contactlist.NewMappedReader(file, cmd.Mapping)); err != nil {
+	if err := i.stage(ctx, contactlist.NewMappedReader(file, cmd.Mapping, i.d.Clock.Now())); err != nil {
 		defer g.leave()
 		if ctx.Err() != nil {
 			err = errClosing // no caller waits any more, whatever failed
@@ -185,7 +185,7 @@ func (i *importing) take(row contactlist.Row) {
 		i.bytes += len(k) + len(v)
 	}
 	i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(host.NewID(i.imp.CreatedAt)), Line: row.Line,
-		NewContact: campaign.NewContact{Number: row.Number, Variables: row.Variables}})
+		NewContact: campaign.NewContact{Number: row.Number, Variables: row.Variables, Times: row.Times}})
 }
 
 func (i *importing) flush(ctx context.Context) error {

@@ -156,19 +156,19 @@ func (d *Deps) preflightFacts(ctx context.Context, id engine.CampaignID, run int
 		return f, nil, err
 	}
 	f.DatabaseDown, f.Draining, f.Fenced = d.Writers.Database.Away(), d.Draining.Load(), d.Fenced()
-	f.Callable, err = d.Store.Callable(ctx, id, run)
+	f.Callable, err = d.Store.Callable(ctx, id, run, d.Clock.Now())
 	return f, bots, err
 }
 
 func (d *Deps) checkReady(ctx context.Context, id engine.CampaignID, e core.CheckReady) *core.PreflightReady {
-	m := &core.PreflightReady{Request: e.Request}
+	m, now := &core.PreflightReady{Request: e.Request}, d.Clock.Now()
 	if m.Facts, m.Bots, m.Err = d.preflightFacts(ctx, id, e.Run, e.Settings.Numbers); m.Err != nil {
 		return m
 	}
-	if m.Outlook, m.Err = d.Store.Outlook(ctx, id, e.Run); m.Err != nil {
+	if m.Outlook, m.Err = d.Store.Outlook(ctx, id, e.Run, now); m.Err != nil {
 		return m
 	}
-	groups, err := d.Store.WaitingNumbers(ctx, id, e.Run)
+	groups, err := d.Store.WaitingNumbers(ctx, id, e.Run, now)
 	if m.Err = err; err != nil {
 		return m
 	}

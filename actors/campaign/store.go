@@ -28,10 +28,10 @@ type Store interface {
 
 	// Outlook counts a campaign's contacts by whether they will be dialled in the run, and if not,
 	// why; and the outcomes of its latest attempts.
-	Outlook(ctx context.Context, id engine.CampaignID, run int) (campaign.Outlook, error)
+	Outlook(ctx context.Context, id engine.CampaignID, run int, now time.Time) (campaign.Outlook, error)
 	// WaitingNumbers groups the numbers that Outlook calls waiting by their first digits, with one
 	// example and a count per group.
-	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error)
+	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int, now time.Time) ([]campaign.NumberGroup, error)
 
 	// AbandonLedger counts, over all runs of the campaign since a given time, its live answers
 	// (served and abandoned), the abandoned among them, and the machines. AbandonHours returns the
@@ -73,7 +73,11 @@ type Store interface {
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
 	// Callable says whether a contact of the run waits for a dial that no suppression forbids, or
 	// has a call or a result outstanding.
-	Callable(ctx context.Context, id engine.CampaignID, run int) (bool, error)
+	Callable(ctx context.Context, id engine.CampaignID, run int, now time.Time) (bool, error)
+	// Expired returns up to limit contacts that wait for a dial in the run and have expired, and when
+	// the next one expires.
+	Expired(ctx context.Context, id engine.CampaignID, run int, now time.Time, limit int) ([]contact.Contact, *time.Time,
+		error)
 	// Exhausted says whether a contact of the run failed because it used up its attempts.
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	// Suppressed returns those numbers that are on the suppression list.

@@ -58,14 +58,14 @@ func (c *Contact) dial(m *Dial) {
 	}
 	c.rest()
 	c.adopt(at)
-	c.Call.begin(m.SendWithin, m.Validity, m.Media)
+	c.Call.begin(row.DialWithin(c.Call.in.Now, m.SendWithin), m.Validity, m.Media)
 }
 
 // callable says that the contact waits for a dial, or that a trigger reopens it for this one.
 func (c *Contact) callable(m *Dial) bool {
 	row := &c.Machine.C
 	if !m.Reopens {
-		return row.Attempt == "" && row.DueAt != nil
+		return row.Attempt == "" && row.DueAt != nil && row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
 	}
 	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded) &&
 		row.Version == c.ReopensAt && !c.Suppressed
@@ -88,15 +88,25 @@ func (c *Contact) notDialled(m *Dial) {
 // write stores both.
 func (c *Contact) reopenFor(m *Dial) {
 	if m.Reopens {
-		d, _ := c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables})
+		d, _ := c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables,
+			Times: m.Trigger.Command.Times})
 		c.Reopened = d.Before
 	}
 }
 
+// TimesOf is what the history says of a trigger's times, nil for a trigger without any.
+func TimesOf(cmd *campaign.Trigger) *contact.Times {
+	if cmd.Times.None() {
+		return nil
+	}
+	return &cmd.Times
+}
+
 // triggered is the event of a trigger; After is the contact as the trigger found or created it.
-func (c *Contact) triggered(d journal.Data) journal.Event {
+func (c *Contact) triggered(t *Trigger, d journal.Data) journal.Event {
 	e := c.about(journal.ContactTriggered)
 	e.Data = d
+	e.Data.Times = TimesOf(&t.Command)
 	if e.Data.Before == nil {
 		e.Data.Before, c.Reopened = c.Reopened, nil
 	}
@@ -165,7 +175,7 @@ func (c *Contact) putOff(ev contact.Event, t *Trigger) {
 		return
 	}
 	// The trigger's new contact, or its reopening, is not stored yet.
-	w.Events = []journal.Event{c.triggered(journal.Data{After: d.Before, Reason: ev.Reason}), changed}
+	w.Events = []journal.Event{c.triggered(t, journal.Data{After: d.Before, Reason: ev.Reason}), changed}
 	t.Reason, t.NextAt = ev.Reason, c.Machine.C.DueAt
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
@@ -187,7 +197,7 @@ func (c *Contact) leaveAlone(reason string, t *Trigger) {
 		c.Call.persist(w, Then{})
 		return
 	}
-	w.Events = []journal.Event{c.triggered(journal.Data{After: d.Before}), excluded}
+	w.Events = []journal.Event{c.triggered(t, journal.Data{After: d.Before}), excluded}
 	c.Call.persist(w, Then{Trigger: &TriggerAnswer{Trigger: t, Err: ErrContactExcluded}})
 }
 
@@ -215,7 +225,7 @@ func (c *Contact) reopen(t *Trigger) {
 		return
 	}
 	open := c.Machine.C.Open()
-	d, ok := c.change(contact.Event{Kind: contact.Triggered, Variables: t.Command.Variables})
+	d, ok := c.change(contact.Event{Kind: contact.Triggered, Variables: t.Command.Variables, Times: t.Command.Times})
 	if !ok {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
@@ -239,7 +249,7 @@ func (c *Contact) storeQueued(t *Trigger, reason string) {
 
 func (c *Contact) writeTriggered(t *Trigger, d journal.Data) {
 	d.Reason = t.Reason
-	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{c.triggered(d)}}
+	w := &journal.Write{Contacts: []contact.Contact{c.Machine.C}, Events: []journal.Event{c.triggered(t, d)}}
 	c.Call.persist(w, Then{Trigger: c.attach(t, w, "queued", "")})
 }
 
@@ -285,7 +295,7 @@ func (c *Contact) readmit(m *Readmit) {
 	}
 	excluded := c.Machine.C.State == contact.Excluded || m.LiftedExclusion && c.Machine.C.ExcludeAfterCall
 	if excluded && (!c.Rules.Sticky || m.LiftedExclusion) {
-		if d, ok := c.change(contact.Event{Kind: contact.Readmitted, Variables: m.Variables}); ok {
+		if d, ok := c.change(contact.Event{Kind: contact.Readmitted, Variables: m.Variables, Times: m.Times}); ok {
 			done.Readmitted = true
 			d.DueAt, d.Reason = c.Machine.C.DueAt, "readmitted"
 			if m.LiftedExclusion {

@@ -451,7 +451,7 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		if t := c.Trigger; t != nil {
 			c.Trigger = nil
 			then.Trigger = c.attach(t, w, "dialled", w.Attempts[0].ID)
-			w.Events = []journal.Event{c.triggered(journal.Data{After: e.Data.Before}), *e}
+			w.Events = []journal.Event{c.triggered(t, journal.Data{After: e.Data.Before}), *e}
 		}
 	case attempt.WhatConnected:
 		d, _ := c.change(contact.Event{Kind: contact.Reached})

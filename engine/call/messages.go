@@ -136,6 +136,7 @@ type (
 	// lifted, sticky or not. Lifted follows when Op is not 0.
 	Readmit struct {
 		Variables       map[string]string
+		Times           contact.Times
 		LiftedExclusion bool
 		Op              int
 	}

@@ -16,6 +16,7 @@ import (
 type NewContact struct {
 	Number    engine.PhoneNumber
 	Variables map[string]string
+	Times     contact.Times
 }
 
 // Create makes a draft campaign.
@@ -74,10 +75,14 @@ type Trigger struct {
 	Campaign    engine.CampaignID
 	Number      engine.PhoneNumber
 	Variables   map[string]string
+	Times       contact.Times
 	Who         engine.Who
 	Idempotency engine.Idempotency
 	Deadline    time.Time // after this the command is dropped unexecuted and answered with 503
 }
+
+// ReasonNotBefore is why a trigger is only queued: its not_before has not come.
+const ReasonNotBefore = "not_before"
 
 // TriggerReply is the body of a successful trigger.
 type TriggerReply struct {

@@ -21,6 +21,7 @@ type Counters struct {
 	MachineDetected int      `json:"machine_detected"`
 	WindowClosed    int      `json:"window_closed"`
 	ManuallyStopped int      `json:"manually_stopped"`
+	Expired         int      `json:"expired"`
 	Attempts        int      `json:"attempts"`      // consumed
 	Answered        int      `json:"answered"`      // from the answer on
 	Decided         int      `json:"decided"`       // answered, or ended and consumed: denominator of the answer rate

@@ -36,6 +36,8 @@ const (
 	WhyCallback      = "callback_scheduled"
 	WhyRetryDelay    = "retry_delay"
 	WhyOutsideWindow = "outside_window"
+	WhyNotBefore     = ReasonNotBefore
+	WhyExpires       = "expires_before"
 	WhyNumberHeld    = "number_held"
 	WhyCalleeCap     = engine.CodeCalleeCap
 	WhyNotEligible   = engine.CodeNotEligible
@@ -81,16 +83,37 @@ func Explain(q Question) Explanation {
 		return because(WhyEnded, "the campaign's run is over (%s)", q.Campaign.State)
 	case c.DueAt == nil:
 		return because(WhyQueued, "its next step is being decided")
+	case c.Expired(q.Now):
+		return because(WhyExpires, "it may be called until %s; it becomes final in a moment", clock(c.ExpiresAt))
 	case c.DueAt.After(q.Now):
-		return q.later()
+		return q.tooLate(q.later())
 	}
-	return q.due()
+	return q.tooLate(q.due())
+}
+
+// tooLate says that a contact expires before it can be dialled.
+func (q Question) tooLate(e Explanation) Explanation {
+	if end := q.Contact.ExpiresAt; end != nil && e.NextAt != nil && !e.NextAt.Before(*end) {
+		return because(WhyExpires, "it may be called until %s, which is before its next dial at %s; it becomes final then",
+			clock(end), clock(e.NextAt))
+	}
+	return e
+}
+
+// clock is a time in a sentence.
+func clock(t *time.Time) string {
+	if t == nil {
+		return "its time"
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // later explains a contact that is not due yet.
 func (q Question) later() Explanation {
 	c := q.Contact
 	switch {
+	case c.NotBefore != nil && c.DueAt.Equal(*c.NotBefore):
+		return until(WhyNotBefore, *c.DueAt, "it may be called from then on, as whoever asked for the call said")
 	case c.Reason == engine.CodeCalleeCap:
 		return until(WhyCalleeCap, *c.DueAt,
 			"its number was called as often as this installation allows within its period; it may be called again then")
@@ -189,6 +212,8 @@ func final(c *contact.Contact) Explanation {
 		return because(string(c.State), "it was still waiting when the single-day window ended")
 	case contact.ManuallyStopped:
 		return because(string(c.State), "it was still waiting when the campaign was stopped")
+	case contact.Expired:
+		return because(string(c.State), "it was not reached before %s, until when it may be called", clock(c.ExpiresAt))
 	case contact.Failed, contact.Pending, contact.Waiting, contact.Connected, contact.Excluded:
 	}
 	switch c.Reason {

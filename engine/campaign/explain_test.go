@@ -51,7 +51,14 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask("machine_detected", nil, final(contact.MachineDetected, ""))
 	ask("window_closed", nil, final(contact.WindowClosed, ""))
 	ask("manually_stopped", nil, final(contact.ManuallyStopped, ""))
+	ask("expired", nil, final(contact.Expired, ""))
 	ask("excluded", nil, final(contact.Excluded, "asked"))
+	// Its own times.
+	ask("not_before", in(time.Hour), func(q *Question) {
+		q.Contact.NotBefore, q.Contact.DueAt = in(time.Hour), in(time.Hour)
+	})
+	ask("expires_before", nil, func(q *Question) { q.Contact.ExpiresAt, q.Contact.DueAt = in(time.Hour), in(2*time.Hour) })
+	ask("expires_before", nil, func(q *Question) { q.Contact.ExpiresAt = in(-time.Second) })
 	// Under way.
 	ask("call_in_progress", nil, func(q *Question) { q.Contact.Attempt, q.Contact.DueAt = "a", nil })
 	ask("result_awaited", in(time.Minute), func(q *Question) {

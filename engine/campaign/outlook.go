@@ -16,6 +16,7 @@ type Outlook struct {
 	Total    int          // contacts
 	Waiting  int          // contacts that wait for a permitted dial
 	Attempts int          // attempts that these have left
+	Later    int          // those whose not_before has not come
 	TooLong  int          // those with a variable too long for a SIP header
 	Skipped  []SkipReason // the others, by the reason why they are not dialled
 	Past     Past
@@ -53,7 +54,7 @@ func (o *Outlook) Bar(groups []NumberGroup, judge func(engine.PhoneNumber) error
 
 // SkipReason counts contacts that are not dialled for one reason.
 type SkipReason struct {
-	Reason string `json:"reason"` // excluded, suppressed, processed, in_progress, destination_not_allowed
+	Reason string `json:"reason"` // excluded, suppressed, expired, processed, in_progress, …
 	Count  int    `json:"count"`
 }
 
@@ -164,6 +165,8 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	warn(cut, "window", "window_too_short", "the single-day window is expected to close before every contact is called")
 	warn(f.Callable && o.Waiting == 0, "contacts", "no_contact_to_dial",
 		"no contact is waiting for a dial; see the skipped ones")
+	warn(o.Later > 0, "contacts", "contacts_scheduled", counted(o.Later, "contact has", "contacts have")+
+		" a not_before that has not come; the estimate takes them as due")
 	warn(f.BotBySIP && o.TooLong > 0, "contacts", "variables_too_long",
 		strconv.Itoa(o.TooLong)+" contacts have a variable of more than "+strconv.Itoa(engine.VariableHeaderCap)+
 			" bytes, which a bot called by SIP does not receive")

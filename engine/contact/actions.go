@@ -201,7 +201,7 @@ func (m *Machine) toCallback(ev Event) {
 
 // callback schedules a granted request, which replaces an older one.
 func (m *Machine) callback(ev Event, of engine.AttemptID, wish time.Time) {
-	t, _ := callbackTime(ev.At, &ev.Policy, wish)
+	t, _ := m.callbackTime(&ev, wish)
 	c := &m.C
 	m.newest(CallbackPending, of, t)
 	c.CallbackExtra = c.Used >= ev.Policy.MaxAttempts
@@ -225,12 +225,14 @@ func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
 	return string(o)
 }
 
-// due sets the next dial, clipped into the window. If the window does not open again the contact
-// waits for the end of the run, which closes it.
+// due sets the next dial, not before the contact's time and clipped into the window. If the window
+// does not open again the contact waits for the end of the run, which closes it; one that expires
+// first waits for that.
 func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 	if t.Before(ev.At) {
 		t = ev.At
 	}
+	t, _ = m.C.Earliest(t)
 	if clipped, ok := ev.Policy.clip(t); ok {
 		t = clipped
 	} else if end := ev.Policy.Ends; end != nil && t.Before(*end) {
@@ -355,6 +357,7 @@ func (m *Machine) newReason(ev Event) { m.C.Reason = ev.Reason }
 func (m *Machine) merge(ev Event) {
 	m.mergeVariables(ev)
 	m.keep(ev)
+	m.retime(ev)
 }
 
 func (m *Machine) keep(Event) {
@@ -382,6 +385,7 @@ func Merged(old, newer map[string]string) map[string]string {
 func (m *Machine) reopen(ev Event) {
 	m.mergeVariables(ev)
 	m.fresh(ev)
+	m.C.TakeAnew(ev.At, ev.Times)
 	class := DueTrigger
 	if ev.Kind == Readmitted {
 		class = DueFirst
@@ -454,7 +458,7 @@ func (m *Machine) callbackDropped(ev Event) {
 
 func (m *Machine) reset(ev Event) {
 	m.resetExcluded(ev)
-	t := ev.At
+	t, _ := m.C.Earliest(ev.At)
 	m.C.DueAt, m.C.DueClass = &t, DueFirst
 }
 

@@ -123,3 +123,18 @@ func TestACallbackIsCancelled(t *testing.T) {
 	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour))).wait(time.Hour).reserve()
 	w.must(Event{Kind: RunStopped}, Event{Kind: CallbackDropped}).callback(CallbackPending)
 }
+
+func TestACallBackThatIsTriedAgainIsStillToComeWhateverWasHeardMeanwhile(t *testing.T) {
+	play := func(heardBefore bool) *world {
+		w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+		w.wait(time.Hour).reserve()
+		w.must(w.result(2, "later still", wish(w.after(2*time.Hour))), Event{Kind: CallbackDropped})
+		sold, end := w.result(1, "sold"), w.ended(engine.OutcomeThrottled, unconsumed)
+		if heardBefore {
+			return w.must(sold, end)
+		}
+		return w.must(end, sold)
+	}
+	play(false).is(Connected, "").callback(CallbackPending)
+	play(true).is(Connected, "").callback(CallbackPending)
+}

@@ -20,13 +20,14 @@ const (
 	MachineDetected State = "machine_detected"
 	WindowClosed    State = "window_closed"
 	ManuallyStopped State = "manually_stopped"
+	Expired         State = "expired" // its expires_at passed before anybody was reached
 	Excluded        State = "excluded"
 )
 
 // States lists every state in the order of the specification.
 var States = []State{
 	Pending, Waiting, Connected, Completed, Failed, Abandoned,
-	MachineDetected, WindowClosed, ManuallyStopped, Excluded,
+	MachineDetected, WindowClosed, ManuallyStopped, Expired, Excluded,
 }
 
 // FilterUnanswered narrows a list to the contacts counted as Unanswered: their last attempt rang
@@ -65,7 +66,7 @@ func StateShownAs(name string) (s State, ok bool) {
 // outcomes. Excluded is out of scope, not processed.
 func (s State) Processed() bool {
 	switch s {
-	case Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped:
+	case Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped, Expired:
 		return true
 	case Pending, Waiting, Connected, Excluded:
 		return false
@@ -167,6 +168,12 @@ type Contact struct {
 	// were due for it.
 	DuePass int
 
+	// NotBefore and ExpiresAt limit when the contact may be dialled, nil for no limit (Times).
+	NotBefore, ExpiresAt *time.Time
+	// Precedence is DefaultPriority less the priority: the lower is dialled first among contacts of a
+	// class, and of a pass among retries.
+	Precedence int
+
 	// Attempt is the live attempt, "" if there is none.
 	Attempt engine.AttemptID
 	// ResultDueAt is when the result of the last connected attempt times out.
@@ -226,6 +233,7 @@ const (
 	EndFailed Ends = 1 << iota
 	EndWindowClosed
 	EndManuallyStopped
+	EndExpired
 )
 
 // EndOf is the end that a state stands for, 0 if it is not counted as one.
@@ -237,6 +245,8 @@ func EndOf(s State) Ends {
 		return EndWindowClosed
 	case ManuallyStopped:
 		return EndManuallyStopped
+	case Expired:
+		return EndExpired
 	case Pending, Waiting, Connected, Completed, Abandoned, MachineDetected, Excluded:
 	}
 	return 0

@@ -73,6 +73,8 @@ func (m *Machine) judge(ev Event) fate {
 		return m.judgeDeferral(ev)
 	case Retuned:
 		return m.judgeCeiling(ev)
+	case Lapsed:
+		return m.judgeExpiry(ev)
 	case RunReset:
 		return m.judgeReset(ev)
 	case Hastened, CallbackSet:
@@ -150,7 +152,8 @@ func (m *Machine) judgeSuppression() fate {
 // judgeDeferral makes a contact whose window is closed wait until it opens, or until the end of a
 // single-day run; no contact waits for a window that never opens.
 func (m *Machine) judgeDeferral(ev Event) fate {
-	t, ok := ev.Policy.clip(ev.notBefore())
+	first, _ := m.C.Earliest(ev.notBefore())
+	t, ok := ev.Policy.clip(first)
 	switch {
 	case m.C.Attempt != "" || m.C.DueAt == nil:
 		return fateNone
@@ -230,8 +233,8 @@ func (m *Machine) judgeHeard(ev Event, f fate) fate {
 	}
 	switch f {
 	case fateAgain, fateCapped:
-		if m.C.Callback == CallbackPending {
-			return f // the callback is still to come
+		if m.C.Callback == CallbackPending || m.C.CallingBack {
+			return f // the callback is still to come, also one whose replacement was withdrawn
 		}
 		return fateCompleted
 	case fateRetry, fateStopped, fateClosed, fateNone:
@@ -388,18 +391,20 @@ func (m *Machine) callbackGranted(ev Event) bool {
 	if !ok || ev.Policy.ClosedAs != "" || m.usedAfter(ev) > ev.Policy.MaxAttempts {
 		return false
 	}
-	_, ok = callbackTime(ev.At, &ev.Policy, t)
+	_, ok = m.callbackTime(&ev, t)
 	return ok
 }
 
-// callbackTime clips a request into the window; ok is false beyond the horizon or when the window
-// does not open again in time.
-func callbackTime(now time.Time, p *Policy, t time.Time) (time.Time, bool) {
-	if t.Before(now) {
-		t = now
+// callbackTime clips a request into the contact's times and the window; ok is false beyond the
+// horizon, when the window does not open again in time, or when the contact has expired by then.
+func (m *Machine) callbackTime(ev *Event, t time.Time) (time.Time, bool) {
+	if t.Before(ev.At) {
+		t = ev.At
 	}
-	if t.After(now.Add(CallbackHorizon)) {
+	if t.After(ev.At.Add(CallbackHorizon)) {
 		return time.Time{}, false
 	}
-	return p.clip(t)
+	t, _ = m.C.Earliest(t)
+	t, ok := ev.Policy.clip(t)
+	return t, ok && !m.C.Expired(t)
 }

@@ -78,6 +78,10 @@ func moves() []move {
 			func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(time.Hour)} }},
 		{"callback_set long ago", CallbackSet,
 			func(w *world) Event { return Event{Kind: CallbackSet, Until: w.now.Add(-time.Hour)} }},
+		{"lapsed", Lapsed, func(w *world) Event {
+			w.m.C.NotBefore, w.m.C.ExpiresAt = nil, w.after(0)
+			return Event{Kind: Lapsed}
+		}},
 	}
 }
 
@@ -93,6 +97,9 @@ func explore(t *testing.T, edit func(*Policy), visit func(situation string, mv m
 			w.wait(time.Second)
 			err := w.apply(mv.ev(w))
 			visit(s, mv, before, w, err)
+			if w.m.C.State != Expired {
+				w.m.C.ExpiresAt = nil // the other rules are those of a contact that does not expire
+			}
 			if next := w.situation(); found[next] == nil {
 				found[next] = w
 				queue = append(queue, next)

@@ -29,11 +29,13 @@ const (
 	Retuned         Kind = "retuned"          // Max Attempts of the campaign was edited
 	Hastened        Kind = "hastened"         // an operator wants it dialled now
 	CallbackSet     Kind = "callback_set"     // an operator promised it a call at a time
+	Lapsed          Kind = "lapsed"           // its expires_at passed
 )
 
 // Kinds lists every event kind.
 var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted, Suppressed,
-	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned, Hastened, CallbackSet}
+	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned, Hastened, CallbackSet,
+	Lapsed}
 
 // MaxUnconsumed is how many attempts in a row may go unconsumed; the next one counts whatever its
 // outcome.
@@ -104,6 +106,7 @@ type Event struct {
 	Until     time.Time         // for Deferred: not before this, apart from its window; for CallbackSet: when
 	InCall    bool              // for ExcludedBy: a conversation is live
 	Variables map[string]string // of Triggered: merged in
+	Times     Times             // of Triggered and Readmitted: the newest
 	Run       int               // of RunReset
 	Unreached bool              // for RunReset: only contacts that were never connected are dialled again
 	Restarted bool              // for ResultTimedOut: the next run is being prepared, which ends the wait

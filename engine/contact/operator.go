@@ -23,16 +23,22 @@ func (m *Machine) Refusal(ev Event) error {
 		return engine.Conflict("contact_excluded", "")
 	case c.Attempt != "":
 		return engine.Conflict("call_in_progress", "")
+	case c.Expired(ev.At):
+		return engine.Conflict(CodeExpired, "")
 	case ev.Kind == CallbackSet:
 		return m.promiseRefusal(ev)
 	case c.DueAt == nil && c.ResultDueAt != nil:
 		return engine.Conflict("result_awaited", "")
 	}
-	if _, ok := p.clip(ev.At); !ok {
+	at, _ := c.Earliest(ev.At)
+	if _, ok := p.clip(at); !ok {
 		return errNoWindow
 	}
 	return nil
 }
+
+// CodeExpired refuses to call a contact whose expires_at has passed.
+const CodeExpired = "contact_expired"
 
 var errNoWindow = engine.Conflict("outside_window", "its calling window does not open by then in this run")
 
@@ -52,7 +58,10 @@ func (m *Machine) promiseRefusal(ev Event) error {
 	case m.C.Open() && m.C.Used > p.MaxAttempts:
 		return engine.Conflict(ReasonExhausted, "all attempts are used, and so is the extra one for a callback")
 	}
-	if _, ok := callbackTime(ev.At, p, ev.Until); !ok {
+	if m.C.Expired(ev.Until) {
+		return wrong("out_of_range", "must be before "+m.C.ExpiresAt.Format(time.RFC3339)+", when the contact expires")
+	}
+	if _, ok := m.callbackTime(&ev, ev.Until); !ok {
 		return errNoWindow
 	}
 	return nil

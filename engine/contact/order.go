@@ -7,7 +7,8 @@ import (
 
 // Order is the order in which due contacts are dialled (SEMANTICS §3): due callbacks by time;
 // contacts added by trigger in order of arrival; first attempts in list order; retries by attempt
-// number, then by due time. The store has the same order in SQL, and a test checks that they agree.
+// number, then by due time. Priority goes before time and place, never before the class or the
+// attempt number. The store has the same order in SQL, and a test checks that they agree.
 //
 // First attempts precede every retry, even those of contacts added during the run: each added list
 // makes a first pass of its own. In a campaign that never ends, where contacts may keep coming, a
@@ -21,14 +22,15 @@ type Order struct {
 
 // rank is a contact's sort key, compared field by field; lower goes first.
 type rank struct {
-	class    DueClass
-	attempt  int
-	at       time.Time
-	position int64
+	class      DueClass
+	attempt    int
+	precedence int
+	at         time.Time
+	position   int64
 }
 
 func (o Order) rank(c *Contact) rank {
-	r := rank{class: c.DueClass, position: c.Position}
+	r := rank{class: c.DueClass, precedence: c.Precedence, position: c.Position}
 	if c.DueClass != DueFirst && c.DueAt != nil {
 		r.at = *c.DueAt
 	}
@@ -49,6 +51,6 @@ func (o Order) Promoted(c *Contact) bool {
 // Before says whether a is dialled before b when both are due.
 func (o Order) Before(a, b *Contact) bool {
 	x, y := o.rank(a), o.rank(b)
-	return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.attempt, y.attempt), x.at.Compare(y.at),
-		cmp.Compare(x.position, y.position)) < 0
+	return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.attempt, y.attempt),
+		cmp.Compare(x.precedence, y.precedence), x.at.Compare(y.at), cmp.Compare(x.position, y.position)) < 0
 }

@@ -49,13 +49,34 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 			}
 			w.callbacks = 0
 		}
-		_ = w.apply(mv.ev(w))
+		ev := mv.ev(w)
+		if mv.kind == Triggered || mv.kind == Readmitted {
+			ev.Times = drawTimes(w, d)
+		}
+		_ = w.apply(ev)
 		if s := w.m.C.State; (mv.kind == RunStopped || mv.kind == WindowEnded) && d.Pick(2) == 0 {
 			w.p.ClosedAs = ManuallyStopped
 			_ = s
 		}
 	}
 	return w
+}
+
+func drawTimes(w *world, d enginetest.Draws) (t Times) {
+	if d.Pick(2) == 0 {
+		t.NotBefore = w.after(time.Duration(d.Pick(5)) * 20 * time.Minute)
+	}
+	if d.Pick(3) == 0 {
+		t.ExpiresAt = w.after(time.Duration(1+d.Pick(5)) * 40 * time.Minute)
+	}
+	if d.Pick(3) == 0 {
+		p := d.Pick(PriorityCap + 1)
+		t.Priority = &p
+	}
+	if len(t.Check(w.now)) > 0 {
+		return Times{}
+	}
+	return t
 }
 
 func TestWhateverComesTheInvariantsHold(t *testing.T) {

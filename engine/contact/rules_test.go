@@ -22,7 +22,7 @@ func isOpen(s State) bool { return slices.Contains([]State{Pending, Waiting, Con
 
 // takesLateResult says that the state is final, but a late result may change it.
 func takesLateResult(s State) bool {
-	return slices.Contains([]State{Completed, Failed, WindowClosed, ManuallyStopped}, s)
+	return slices.Contains([]State{Completed, Failed, WindowClosed, ManuallyStopped, Expired}, s)
 }
 
 // wanted returns the state after the move, or ignored or illegal; ok is false for cases that the
@@ -70,6 +70,18 @@ func wanted(w *world, mv move) (want string, ok bool) {
 			return string(Excluded), true
 		}
 		return string(Failed), true
+	case Lapsed:
+		switch {
+		case !open || !waits:
+			return noChange, true
+		case c.ResultDueAt != nil:
+			return stays, true // its result is awaited
+		case c.State == Connected && c.HasResult:
+			return string(Completed), true
+		case c.ConnectedOnce:
+			return string(Failed), true
+		}
+		return string(Expired), true
 	case Suppressed:
 		switch {
 		case open && waits && c.ResultDueAt != nil:
@@ -144,7 +156,7 @@ func wanted(w *world, mv move) (want string, ok bool) {
 		return noChange, true
 	case Hastened, CallbackSet:
 		switch {
-		case excluded || lives || c.ExcludeAfterCall || strings.HasSuffix(mv.name, "long ago"):
+		case excluded || lives || c.ExcludeAfterCall || c.State == Expired || strings.HasSuffix(mv.name, "long ago"):
 			return illegal, true
 		case mv.kind == Hastened && c.ResultDueAt != nil && !waits:
 			return illegal, true // the result decides
@@ -171,6 +183,8 @@ func wantedOfResult(c *Contact, mv move, left bool) string {
 		return string(Excluded)
 	case !isOpen(c.State) && !takesLateResult(c.State):
 		return string(c.State) // only stored
+	case callback && c.State == Expired:
+		return string(Completed)
 	case c.Used > 0 && (callback && c.Used <= 2 || again && left && c.Callback != CallbackPending):
 		return string(Connected)
 	case isOpen(c.State) && c.Callback == CallbackPending:

@@ -29,6 +29,7 @@ func TestEveryStateOfAContactIsNamedAndFinalAsTheSpecificationSays(t *testing.T)
 		"machine_detected": true,
 		"window_closed":    true,
 		"manually_stopped": true,
+		"expired":          true,
 		"excluded":         false,
 	}
 	for _, s := range States {
@@ -52,7 +53,7 @@ func TestBetweenTwoAttemptsAContactIsShownAsWaitingAndItsLastOutcomeSaysWhy(t *t
 		}
 	}
 	want := []string{"pending", "waiting", "connected", "completed", "failed", "abandoned", "machine_detected",
-		"window_closed", "manually_stopped", "excluded"}
+		"window_closed", "manually_stopped", "expired", "excluded"}
 	if !slices.Equal(shown, want) {
 		t.Errorf("%v, want %v", shown, want)
 	}

@@ -14,10 +14,10 @@ func Table() *fsm.Table[State, Kind, *Machine, Event] { return table }
 
 var (
 	open      = []State{Pending, Waiting, Connected}
-	processed = []State{Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped}
+	processed = []State{Completed, Failed, Abandoned, MachineDetected, WindowClosed, ManuallyStopped, Expired}
 	notOpen   = append([]State{Excluded}, processed...)
 	// lateResult are the final states that a late result may still change.
-	lateResult = []State{Completed, Failed, WindowClosed, ManuallyStopped}
+	lateResult = []State{Completed, Failed, WindowClosed, ManuallyStopped, Expired}
 )
 
 func is(f fate) func(*Machine, Event) bool {
@@ -203,6 +203,14 @@ func runRows() []row {
 			"without its callback it is what its result made it"), fated(open, Deferred, fateNever, Failed,
 			(*Machine).neverOpens, "several zones, and no hour suits all of them"),
 		{From: States, On: Deferred, Ignore: true, Why: "it does not wait, or its window is open"},
+
+		fated(open, Lapsed, fateAwait, "", (*Machine).awaitOnly,
+			"no redial is to come, the result of its conversation is awaited"),
+		fated(open, Lapsed, fateHeard, Completed, (*Machine).expire,
+			"what its result made it: neither redial nor callback is to come"),
+		fated(open, Lapsed, fateReached, Failed, (*Machine).expire, "somebody was reached, and no result came"),
+		fated(open, Lapsed, fateWaiting, Expired, (*Machine).expire, "nobody was reached in time"),
+		{From: States, On: Lapsed, Ignore: true, Why: "it does not wait for a dial, or has not expired"},
 
 		fated(open, Retuned, fateAwait, "", (*Machine).awaitOnly,
 			"the redial after a short conversation is dropped, its result is awaited"),

@@ -122,6 +122,10 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("completed without a result")
 	case c.DueAt != nil && c.DueAt.Before(ev.At) && (before.DueAt == nil || !before.DueAt.Equal(*c.DueAt)):
 		w.fail("due in the past")
+	case c.DueAt != nil && c.NotYet(*c.DueAt):
+		w.fail("due before its not_before")
+	case c.NotBefore != nil && c.ExpiresAt != nil && !c.NotBefore.Before(*c.ExpiresAt):
+		w.fail("it may be called at no time")
 	case c.Used > w.p.MaxAttempts+1:
 		w.fail("%d of %d attempts", c.Used, w.p.MaxAttempts)
 	case c.Used > w.p.MaxAttempts && w.callbacks == 0 && before.DueClass != DueCallback:

@@ -17,7 +17,9 @@
 //   - UTF-8, with or without a byte order mark. The delimiter is the comma,
 //     semicolon or tab that is most frequent in the first line; a comma when it
 //     has none.
-//   - One column is phone_number, in any case and with spaces around. Every
+//   - One column is phone_number, in any case and with spaces around. not_before,
+//     expires_at and priority say when the contact may be called; an empty cell
+//     says nothing, a wrong one makes the row invalid. Every
 //     other column is a variable under its trimmed name; its cells are kept
 //     unchanged, an empty or missing one as "". Columns without a name at the
 //     end of the first line (spreadsheets leave them) are ignored.

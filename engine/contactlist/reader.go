@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"dialler/engine"
@@ -18,6 +19,9 @@ import (
 
 // PhoneColumn is the column that a file must have.
 const PhoneColumn = "phone_number"
+
+// timeColumns are the columns that a list of contacts may have, for contact.Times.
+var timeColumns = [...]string{"not_before", "expires_at", "priority"}
 
 // RecordCap limits one record, in bytes: the variables of a contact have at most 16 KiB, which
 // quoting may double.
@@ -29,6 +33,7 @@ type Row struct {
 	Line      int
 	Number    engine.PhoneNumber
 	Variables map[string]string
+	Times     contact.Times
 	// Given is the number as in the file, shortened: for the list of rejected rows.
 	Given string
 	// Reason is a stable code, Message a sentence; both are "" for a good row.
@@ -40,6 +45,7 @@ type Row struct {
 const (
 	MalformedRow     = "malformed_row"
 	VariablesInvalid = "variables_invalid"
+	TimesInvalid     = "times_invalid"
 )
 
 // Reader reads the rows of a file.
@@ -50,16 +56,19 @@ type Reader struct {
 	names  []string // of the variables by column; "" for a column that is left out
 	phone  int      // the column of the numbers, whose name is not used
 	vars   int
+	times  [len(timeColumns)]int // their columns plus 1, 0 for none
+	now    time.Time             // zero: they are variables like all others
 	mapped map[string]string
 	before int // lines before the first one that csv sees
 	last   int // where the last row began
 }
 
-// NewMappedReader renames columns by mapping: a name in the file's first line (without surrounding
-// blanks) to another one, or to "" to leave the column out.
-func NewMappedReader(r io.Reader, mapping map[string]string) *Reader {
+// NewMappedReader reads a list of contacts, whose times are judged at a time. It renames columns by
+// mapping: a name in the file's first line (without surrounding blanks) to another one, or to "" to
+// leave the column out.
+func NewMappedReader(r io.Reader, mapping map[string]string, now time.Time) *Reader {
 	in := NewReader(r)
-	in.mapped = mapping
+	in.mapped, in.now = mapping, now
 	return in
 }
 
@@ -165,7 +174,29 @@ func (r *Reader) row(line int, fields []string) Row {
 		return refuse(row, "invalid_number", "the number cannot be read")
 	}
 	row.Number = n
+	if row.Times, err = r.timesOf(fields); err != nil {
+		return refuse(row, TimesInvalid, err.Error())
+	}
 	return r.variables(row, fields)
+}
+
+func (r *Reader) timesOf(fields []string) (contact.Times, error) {
+	var cells [len(timeColumns)]string
+	some := false
+	for i, at := range r.times {
+		if at > 0 && at <= len(fields) {
+			cells[i] = strings.TrimSpace(fields[at-1])
+			some = some || cells[i] != ""
+		}
+	}
+	if !some {
+		return contact.Times{}, nil
+	}
+	t, wrong := contact.ParseTimes(cells[0], cells[1], cells[2], r.now)
+	if len(wrong) > 0 {
+		return contact.Times{}, errors.New(wrong[0].Field + " " + wrong[0].Message)
+	}
+	return t, nil
 }
 
 func (r *Reader) variables(row Row, fields []string) Row {
@@ -204,7 +235,7 @@ func (r *Reader) variables(row Row, fields []string) Row {
 }
 
 func refuse(row Row, reason, message string) Row {
-	row.Reason, row.Message, row.Number, row.Variables = reason, message, "", nil
+	row.Reason, row.Message, row.Number, row.Variables, row.Times = reason, message, "", nil, contact.Times{}
 	return row
 }
 
@@ -334,7 +365,7 @@ func (r *Reader) columns(cells []string) error {
 	}
 	r.phone = -1
 	seen := make(map[string]struct{}, len(cells))
-	used := 0
+	used, timed := 0, 0
 	for i, c := range cells {
 		name := strings.TrimSpace(c)
 		if to, is := r.mapped[name]; is {
@@ -347,6 +378,9 @@ func (r *Reader) columns(cells []string) error {
 		isPhone := strings.EqualFold(name, PhoneColumn)
 		if isPhone {
 			name = PhoneColumn
+		}
+		if lower := strings.ToLower(name); !r.now.IsZero() && slices.Contains(timeColumns[:], lower) {
+			name = lower
 		}
 		_, twice := seen[name]
 		switch {
@@ -364,9 +398,13 @@ func (r *Reader) columns(cells []string) error {
 			r.phone = i
 		}
 		seen[name] = struct{}{}
+		if k := slices.Index(timeColumns[:], name); k >= 0 && !r.now.IsZero() {
+			r.times[k], name = i+1, ""
+			timed++
+		}
 		r.names = append(r.names, name)
 	}
-	r.vars = len(seen) - 1 // behind the number
+	r.vars = len(seen) - 1 - timed // behind the number
 	if used < len(r.mapped) {
 		return engine.Invalid("missing_column", "The first line has no column "+r.unmapped(cells)+
 			", which the mapping names.")

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 	"unicode/utf8"
 
 	"dialler/engine"
@@ -341,7 +343,7 @@ func TestOfDelimitersThatStandEquallyOftenTheCommaCountsThenTheSemicolon(t *test
 
 func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 	mapped := func(file string, mapping map[string]string) (rows []Row, err error) {
-		in := NewMappedReader(strings.NewReader(file), mapping)
+		in := NewMappedReader(strings.NewReader(file), mapping, time.Now())
 		for {
 			row, err := in.Next()
 			if err != nil {
@@ -396,5 +398,31 @@ func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 	if rows, err := mapped(many+"\n"+ada+"\n", map[string]string{"x": ""}); err != nil || len(rows) != 1 ||
 		len(rows[0].Variables) != contact.VariableCountCap {
 		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+func TestColumnsSayWhenAContactMayBeCalled(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	in := NewMappedReader(strings.NewReader("phone_number;Not_Before;expires_at;priority;plan\n"+
+		"+4915112345678;2026-03-02T12:00:00+01:00;2026-03-03T12:00:00Z;8;gold\n+4915112345679;;;;\n"+
+		"+4915112345670;yesterday;;;\n+4915112345671;;;high;\n"), nil, now)
+	row, err := in.Next()
+	at, until := now.Add(time.Hour), now.Add(26*time.Hour)
+	if got := row.Times; err != nil || !got.NotBefore.Equal(at) || !got.ExpiresAt.Equal(until) || *got.Priority != 8 ||
+		!maps.Equal(row.Variables, map[string]string{"plan": "gold"}) {
+		t.Errorf("%+v, %v", row, err)
+	}
+	if row, err := in.Next(); err != nil || !row.Times.None() || row.Reason != "" {
+		t.Errorf("%+v, %v", row, err)
+	}
+	for range 2 {
+		if row, err := in.Next(); err != nil || row.Reason != TimesInvalid {
+			t.Errorf("%+v, %v", row, err)
+		}
+	}
+	// A list that is not of contacts has no such columns.
+	plain := NewReader(strings.NewReader("phone_number,priority\n+4915112345678,high\n"))
+	if row, err := plain.Next(); err != nil || row.Variables["priority"] != "high" {
+		t.Errorf("%+v, %v", row, err)
 	}
 }

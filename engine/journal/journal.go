@@ -55,6 +55,7 @@ const (
 	ContactTriggered   Type = "contact.triggered"
 	ContactExcluded    Type = "contact.excluded"
 	ContactChanged     Type = "contact.changed"
+	ContactExpired     Type = "contact.expired" // its expires_at passed before anybody was reached
 	// An operator's actions on one contact; an exclusion names its author as well.
 	ContactRetried     Type = "contact.retried"
 	ContactCallBackSet Type = "contact.call_back_set"
@@ -89,10 +90,12 @@ type Event struct {
 	Data     Data
 }
 
-// Reasons of a ContactChanged: no result came in time, or before the next run was prepared.
+// Reasons of a ContactChanged: no result came in time, or before the next run was prepared; a redial
+// would have come too late.
 const (
 	ReasonResultTimeout = "result_timeout"
 	ReasonRestarted     = "restarted"
+	ReasonExpired       = "expired"
 )
 
 // Data is the payload of an event, stored as JSON. Only the fields that its
@@ -108,6 +111,8 @@ type Data struct {
 	Moves  []Move     `json:"moves,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	DueAt  *time.Time `json:"due_at,omitempty"`
+	// Times are what a contact.triggered said about when its person may be called.
+	Times *contact.Times `json:"times,omitempty"`
 	// NoResult is the attempt whose result is no longer awaited although none came: from now on its
 	// outcome is connected_no_result, unless a result comes late.
 	NoResult engine.AttemptID `json:"no_result,omitempty"`

@@ -26,7 +26,8 @@ type row struct {
 // run is a campaign's data of one run: the contacts that are in it, and those that moved to a later
 // one, as it left them.
 type run struct {
-	queue queue
+	queue    queue
+	expiring index[*row] // contacts that wait for a dial, by ExpiresAt
 	// tally counts the contacts, including those in earlier, and the attempts.
 	tally           *tally.Tally
 	rows            int
@@ -68,6 +69,13 @@ func (r *row) index(sign int) {
 		n.queue.add(r)
 	default:
 		n.queue.remove(r)
+	}
+	switch {
+	case !waits(c) || c.ExpiresAt == nil:
+	case sign > 0:
+		n.expiring.add(c.ExpiresAt.UnixNano(), c.Position, r)
+	default:
+		n.expiring.remove(c.ExpiresAt.UnixNano(), c.Position, r)
 	}
 	switch {
 	case c.ResultDueAt == nil:
@@ -271,8 +279,13 @@ func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run
 // newContact is a contact that waits for its first attempt; contacts that are added together share
 // the time.
 func newContact(n *campaign.NewContact, id engine.ContactID, at *time.Time) contact.Contact {
-	return contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending,
-		DueAt: at, DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
+	c := contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending,
+		DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
+	c.Take(n.Times)
+	if c.DueAt = at; c.NotYet(*at) {
+		c.DueAt = c.NotBefore
+	}
+	return c
 }
 
 // AddContacts inserts contacts with ascending positions; it skips and counts duplicates by number

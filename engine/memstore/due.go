@@ -10,30 +10,30 @@ import (
 	"dialler/engine/contact"
 )
 
-// queue holds the contacts that wait for a dial in one run. Each due class, and within the class of
-// retries each attempt number, is a group of its own, within which contact.Order always sorts by
-// due time and position; first attempts sort by position alone.
+// queue holds the contacts that wait for a dial in one run. Each due class, within the class of
+// retries each attempt number, and each priority is a group of its own, within which contact.Order
+// always sorts by due time and position; first attempts sort by position alone.
 type queue struct {
 	groups []*group
-	// ready are the first attempts that were due at the latest time of any query.
-	ready index[*row]
-	until int64
+	until  int64 // the latest time of any query
 }
 
-// group holds the contacts of one class and attempt number, by due time.
+// group holds the contacts of one class, attempt number and priority, by due time.
 type group struct {
-	class   contact.DueClass
-	attempt int
-	rows    index[*row]
+	class               contact.DueClass
+	attempt, precedence int
+	rows                index[*row]
+	ready               index[*row] // the first attempts that are due at queue.until
 }
 
 func (q *queue) group(c *contact.Contact) *group {
-	g := group{class: c.DueClass}
+	g := group{class: c.DueClass, precedence: c.Precedence}
 	if g.class == contact.DueRetry {
 		g.attempt = c.Used
 	}
 	i, ok := slices.BinarySearchFunc(q.groups, &g, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.attempt, b.attempt))
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.attempt, b.attempt),
+			cmp.Compare(a.precedence, b.precedence))
 	})
 	if !ok {
 		q.groups = slices.Insert(q.groups, i, &g)
@@ -42,18 +42,18 @@ func (q *queue) group(c *contact.Contact) *group {
 }
 
 func (q *queue) add(r *row) {
-	at := r.c.DueAt.UnixNano()
-	q.group(&r.c).rows.add(at, r.c.Position, r)
+	at, g := r.c.DueAt.UnixNano(), q.group(&r.c)
+	g.rows.add(at, r.c.Position, r)
 	if r.c.DueClass == contact.DueFirst && at <= q.until {
-		q.ready.add(0, r.c.Position, r)
+		g.ready.add(0, r.c.Position, r)
 	}
 }
 
 func (q *queue) remove(r *row) {
-	at := r.c.DueAt.UnixNano()
-	q.group(&r.c).rows.remove(at, r.c.Position, r)
+	at, g := r.c.DueAt.UnixNano(), q.group(&r.c)
+	g.rows.remove(at, r.c.Position, r)
 	if r.c.DueClass == contact.DueFirst && at <= q.until {
-		q.ready.remove(0, r.c.Position, r)
+		g.ready.remove(0, r.c.Position, r)
 	}
 }
 
@@ -77,13 +77,15 @@ func (q *queue) advance(now int64) {
 	if now <= q.until {
 		return
 	}
-	i := slices.IndexFunc(q.groups, func(g *group) bool { return g.class == contact.DueFirst })
-	if i >= 0 {
-		for e := range q.groups[i].rows.from(q.until + 1) {
+	for _, g := range q.groups {
+		if g.class != contact.DueFirst {
+			continue
+		}
+		for e := range g.rows.from(q.until + 1) {
 			if e.at > now {
 				break
 			}
-			q.ready.add(0, e.place, e.of)
+			g.ready.add(0, e.place, e.of)
 		}
 	}
 	q.until = now
@@ -119,7 +121,7 @@ func (q *queue) due(order contact.Order, limit int, leave func(*row) bool) []con
 	for _, g := range q.groups {
 		of := &g.rows
 		if g.class == contact.DueFirst {
-			of = &q.ready
+			of = &g.ready
 		}
 		waiting += of.size
 		l := lane{cursor: of.cursor(minKey)}
@@ -189,9 +191,9 @@ func (s *Roster) NextDue(_ context.Context, id engine.CampaignID, run int) (next
 	return next, b.runs[run].open, nil
 }
 
-// Callable says whether a contact of the run waits for a dial that no suppression forbids, or has a
-// call or a result outstanding.
-func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int) (bool, error) {
+// Callable says whether a contact of the run waits for a dial that neither a suppression nor its
+// expiry forbids, or has a call or a result outstanding.
+func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int, now time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -201,7 +203,7 @@ func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int) (boo
 	for _, r := range b.rows {
 		c := &r.c
 		busy := c.Attempt != "" || c.ResultDueAt != nil
-		if c.Run == run && c.Open() && (busy || c.DueAt != nil && !s.suppressed(c.Number)) {
+		if c.Run == run && c.Open() && (busy || c.DueAt != nil && !c.Expired(now) && !s.suppressed(c.Number)) {
 			return true, nil
 		}
 	}
@@ -214,6 +216,27 @@ func (s *Roster) Exhausted(_ context.Context, id engine.CampaignID, run int) (bo
 	defer s.mu.Unlock()
 	b := s.books[id]
 	return b != nil && b.runs[run] != nil && b.runs[run].exhausted > 0, nil
+}
+
+// Expired lists contacts that wait for a dial and have expired, the earliest first, and when the next
+// one does.
+func (s *Roster) Expired(_ context.Context, id engine.CampaignID, run int, now time.Time,
+	limit int) (list []contact.Contact, next *time.Time, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.books[id]
+	if b == nil || b.runs[run] == nil {
+		return nil, nil, nil
+	}
+	for e := range b.runs[run].expiring.from(minKey) {
+		switch at := *e.of.c.ExpiresAt; {
+		case at.After(now):
+			return list, &at, nil
+		case len(list) < limit:
+			list = append(list, e.of.c)
+		}
+	}
+	return list, nil, nil
 }
 
 // ResultsOverdue lists contacts whose result time-out has passed, the earliest

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -14,7 +15,8 @@ import (
 // Outlook counts the contacts of a campaign that would be dialled in the run, and the others by
 // reason, and the results of its latest attempts. It reads every contact, and is only called before
 // a run.
-func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int) (o campaign.Outlook, _ error) {
+func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int, now time.Time) (o campaign.Outlook,
+	_ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -37,8 +39,13 @@ func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int) (o ca
 			skipped["in_progress"]++
 		case s.suppressed(c.Number):
 			skipped["suppressed"]++
+		case c.Expired(now):
+			skipped["expired"]++
 		default:
 			o.Waiting++
+			if c.NotYet(now) {
+				o.Later++
+			}
 			o.Attempts += max(c.Max-c.Used, 1)
 			for _, v := range c.Variables {
 				if len(v) > engine.VariableHeaderCap {
@@ -48,7 +55,7 @@ func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int) (o ca
 			}
 		}
 	}
-	for _, reason := range []string{"excluded", "in_progress", "processed", "suppressed"} {
+	for _, reason := range []string{"excluded", "expired", "in_progress", "processed", "suppressed"} {
 		if n := skipped[reason]; n > 0 {
 			o.Skipped = append(o.Skipped, campaign.SkipReason{Reason: reason, Count: n})
 		}
@@ -86,8 +93,8 @@ func (s *tables) past(id engine.CampaignID) (p campaign.Past) {
 
 // WaitingNumbers groups the numbers that Outlook counts as waiting by their first digits, the
 // largest groups first.
-func (s *Roster) WaitingNumbers(_ context.Context, id engine.CampaignID,
-	run int) (groups []campaign.NumberGroup, _ error) {
+func (s *Roster) WaitingNumbers(_ context.Context, id engine.CampaignID, run int,
+	now time.Time) (groups []campaign.NumberGroup, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.books[id]
@@ -97,7 +104,7 @@ func (s *Roster) WaitingNumbers(_ context.Context, id engine.CampaignID,
 	place := map[engine.PhoneNumber]int{}
 	for r := range b.run(run).queue.all {
 		n := r.c.Number
-		if s.suppressed(n) {
+		if s.suppressed(n) || r.c.Expired(now) {
 			continue
 		}
 		prefix := n[:min(len(n), campaign.GroupDigits)]

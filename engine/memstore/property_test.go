@@ -59,6 +59,7 @@ func (d *draws) contact() contact.Contact {
 		c.State, c.DueAt = contact.Pending, d.time(false)
 		c.DueClass = one(d, contact.DueFirst, contact.DueFirst, c.DueClass)
 	}
+	c.Precedence, c.ExpiresAt = d.n(2)-1, d.time(true)
 	return c
 }
 
@@ -283,6 +284,22 @@ func agree(rt *rapid.T, t *testing.T, d *draws, s *memstore.Store, m *naive) {
 	if len(late) != want ||
 		!slices.IsSortedFunc(late, func(a, b contact.Contact) int { return a.ResultDueAt.Compare(*b.ResultDueAt) }) {
 		rt.Fatalf("%d overdue, want %d by time", len(late), want)
+	}
+	expired, nextExpiry, err := s.Expired(t.Context(), id, run, o.Now, 100)
+	must(rt, err)
+	want = 0
+	var wantExpiry *time.Time
+	for _, c := range m.contacts {
+		switch at := c.ExpiresAt; {
+		case c.Campaign != id || c.Run != run || !c.Open() || c.Attempt != "" || c.DueAt == nil || at == nil:
+		case c.Expired(o.Now):
+			want++
+		case wantExpiry == nil || at.Before(*wantExpiry):
+			wantExpiry = at
+		}
+	}
+	if len(expired) != want || !reflect.DeepEqual(nextExpiry, wantExpiry) {
+		rt.Fatalf("%d expired, the next at %v; want %d, %v", len(expired), nextExpiry, want, wantExpiry)
 	}
 	c, err := s.Counters(t.Context(), id, run)
 	must(rt, err)

@@ -38,6 +38,7 @@ type Tables interface {
 	NextDue(context.Context, engine.CampaignID, int) (*time.Time, int, error)
 	Exhausted(context.Context, engine.CampaignID, int) (bool, error)
 	ResultsOverdue(context.Context, engine.CampaignID, time.Time, int) ([]contact.Contact, error)
+	Expired(context.Context, engine.CampaignID, int, time.Time, int) ([]contact.Contact, *time.Time, error)
 	Suppressed(context.Context, ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
 
 	OpenAttempts(context.Context) ([]attempt.Attempt, error)
@@ -89,6 +90,11 @@ func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 			now = now.Add(longestWait)
 		}
 		m.Rows, m.Err = t.ResultsOverdue(ctx, id, now, overduePage)
+		return m, true
+	case ReadExpired:
+		m := &ExpiredRead{Read: e.Read, Run: e.Run}
+		m.Rows, m.Next, m.Err = t.Expired(ctx, id, e.Run, now, e.Limit)
+		m.More = len(m.Rows) == e.Limit
 		return m, true
 	case FindContacts:
 		m := &ContactsFound{Read: e.Read, Op: e.Op}
@@ -159,6 +165,8 @@ func Unanswered(question Effect, err error) any {
 		return &DueRead{Open: -1, Err: err}
 	case ReadOverdue:
 		return &OverdueRead{Read: e.Read, All: e.All, Err: err}
+	case ReadExpired:
+		return &ExpiredRead{Read: e.Read, Run: e.Run, Err: err}
 	case FindContacts:
 		return &ContactsFound{Read: e.Read, Op: e.Op, Err: err}
 	case ReadExcluded:

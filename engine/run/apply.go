@@ -242,6 +242,8 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.touch(e.Contact, &t)
 	case *OverdueRead:
 		s.overdueRead(e)
+	case *ExpiredRead:
+		s.expiredRead(e)
 	case *BulkRead:
 		s.bulkRead(e)
 	case *readBulkAgain:

@@ -154,6 +154,7 @@ func (s *Contacts) prepared(m *Prepared) {
 		s.leave()
 	default:
 		s.BulkOwed = nil
+		s.Expiry.From = time.Time{}
 		s.broadcast(&call.Reload{})
 		s.Tally = tally.From(m.Counters)
 		if _, restored := m.Of.(campaign.RestoreContacts); restored {

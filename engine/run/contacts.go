@@ -22,6 +22,7 @@ type Contacts struct {
 	LiveWhileReading map[engine.ContactID]struct{}
 	Expected         *time.Time // the earliest due time that became known during a read
 	OpenRows         int        // contacts of the run that are not final, as last read
+	Expiry           Expiry
 
 	BulkOwed    campaign.Effect // reset, restore or removal of the contacts, until it is done
 	OwedAt      time.Time       // when it was decided
@@ -311,6 +312,7 @@ func (s *Contacts) contactStopped(m *call.Stopped) {
 		s.spawn(m.Row, nil, l.Buffer)
 		return
 	}
+	s.expectExpiry(&m.Row)
 	switch due := m.Row.DueAt; {
 	case due == nil && len(s.Lines) == 0:
 		s.lookAgain() // there may be no open contact left

@@ -128,6 +128,11 @@ type (
 		Read Read
 		All  bool // everybody whose result is awaited, not only the overdue
 	}
+	ReadExpired struct { // ExpiredRead
+		Read  Read
+		Run   int
+		Limit int
+	}
 	FindContacts struct { // ContactsFound
 		Read   Read
 		Op     int

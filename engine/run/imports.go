@@ -1,6 +1,8 @@
 package run
 
 import (
+	"time"
+
 	"dialler/engine"
 	"dialler/engine/call"
 )
@@ -54,6 +56,7 @@ func (s *State) activationEnded(m *ActivationEnded) error {
 	}
 	if s.M.C.ID != "" {
 		s.lookAgain()
+		s.Expiry.From = time.Time{}
 	}
 	waiting := s.Parked
 	s.Parked = nil

@@ -192,6 +192,16 @@ type (
 		Rows []contact.Contact
 		Err  error
 	}
+	// ExpiredRead brings contacts that wait for a dial and have expired. More says that there may be
+	// others; Next is when the next one expires, nil when none does.
+	ExpiredRead struct {
+		Read Read
+		Run  int
+		Rows []contact.Contact
+		More bool
+		Next *time.Time
+		Err  error
+	}
 	// ContactsFound brings the contacts that an exclusion is about.
 	ContactsFound struct {
 		Read Read

@@ -210,6 +210,9 @@ func (s *State) rowsAdded(m *RowsAdded) {
 	}
 	m.Report.Total = s.Tally.C.Total
 	s.lookAgain()
+	for i := range m.Command.Contacts {
+		s.expectExpiryAt(m.Command.Contacts[i].Times.ExpiresAt)
+	}
 	if m.Batch != nil {
 		s.reply(m.Request, *m.Batch, nil)
 		return
@@ -256,6 +259,7 @@ func (s *State) tick() {
 		_ = s.applyCampaign(campaign.Event{Kind: campaign.WindowEnded, At: s.now})
 	}
 	s.missBot()
+	s.lookForExpired()
 	s.roll()
 	if c.State == campaign.Paused {
 		s.decide() // the pump does not decide
@@ -328,7 +332,7 @@ func (s *State) watchClock() {
 	}
 	s.emit(ClockStepped{step})
 	s.WindowFrom, s.WindowUntil, s.Opens = time.Time{}, time.Time{}, time.Time{}
-	s.LastOverdue = time.Time{}
+	s.LastOverdue, s.Expiry.From = time.Time{}, time.Time{}
 	s.Queue.Clear()
 	s.lookAgain()
 	s.ReadStale = s.Reading

@@ -169,8 +169,8 @@ func (s *Contacts) awaitedContacts() []engine.ContactID {
 // turn stays short.
 const deferBatch = 512
 
-// deferClosed puts off the contacts whose window is closed. Until that is durable they count as
-// being loaded: a command for one of them waits for its new row.
+// deferClosed puts off the contacts whose window is closed, and ends those that expired. Until that is
+// durable they count as being loaded: a command for one of them waits for its new row.
 func (s *Contacts) deferClosed() {
 	if len(s.Closed) == 0 {
 		return
@@ -182,9 +182,12 @@ func (s *Contacts) deferClosed() {
 	for i := range rows {
 		c := contact.Machine{C: rows[i]}
 		before := c.C.Facts()
-		err := c.Apply(contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].Number,
-			number.Zones)})
-		if err != nil {
+		changed := contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].Number,
+			number.Zones)}
+		if c.C.Expired(s.now) {
+			changed.Kind = contact.Lapsed
+		}
+		if err := c.Apply(changed); err != nil {
 			s.emit(Illegal{})
 			continue
 		}
@@ -193,9 +196,15 @@ func (s *Contacts) deferClosed() {
 			continue
 		}
 		after := c.C.Facts()
-		w.Contacts = append(w.Contacts, c.C)
-		w.Events = append(w.Events, journal.Event{At: s.now, Type: journal.ContactChanged, Version: 1, Contact: c.C.ID,
-			Data: journal.Data{Before: &before, After: &after, DueAt: c.C.DueAt, Reason: "outside_window"}})
+		ev := journal.Event{At: s.now, Type: journal.ContactChanged, Version: 1, Contact: c.C.ID,
+			Data: journal.Data{Before: &before, After: &after, DueAt: c.C.DueAt, Reason: "outside_window"}}
+		if changed.Kind == contact.Lapsed {
+			ev.Data.Reason = journal.ReasonExpired
+		}
+		if c.C.State == contact.Expired {
+			ev.Type, ev.Data.Reason = journal.ContactExpired, ""
+		}
+		w.Contacts, w.Events = append(w.Contacts, c.C), append(w.Events, ev)
 		ids = append(ids, c.C.ID)
 		s.Loads[c.C.ID] = []any{}
 		if s.Reading {
@@ -215,9 +224,13 @@ func (s *Contacts) deferClosed() {
 	s.afterWrites(Continuation{Do: thenPutOff, Contacts: ids})
 }
 
-// putOff handles contacts whose next opening times are now durable.
+// putOff handles contacts that were put off, or have expired, which is now durable. What a read
+// that began before has found of them is out of date.
 func (s *Contacts) putOff(ids []engine.ContactID) {
 	for _, id := range ids {
+		if len(s.Reads) > 0 {
+			s.StoppedSince[id] = s.LastRead
+		}
 		if len(s.Loads[id]) > 0 {
 			s.emit(ReadContact{Contact: id})
 		} else {
@@ -225,4 +238,5 @@ func (s *Contacts) putOff(ids []engine.ContactID) {
 		}
 	}
 	s.lookAgain()
+	s.lookForExpired()
 }

@@ -121,8 +121,8 @@ func (p *played) take(e Effect) {
 		p.write(func() { p.tell(&Durable{e.Ticket}) })
 	case ReserveTrunks, ReleaseTrunk, ReserveNumbers, ReleaseNumber, DemandSeats:
 		p.leases(e)
-	case ReadContact, ReadDue, ReadOverdue, FindContacts, ReadExcluded, ReadSuppressed, FindTrigger, AddContacts,
-		CheckStart, Prepare, ReadBulk:
+	case ReadContact, ReadDue, ReadOverdue, ReadExpired, FindContacts, ReadExcluded, ReadSuppressed, FindTrigger,
+		AddContacts, CheckStart, Prepare, ReadBulk:
 		p.later(func() { p.tables(e) })
 	}
 }
@@ -199,6 +199,8 @@ func (p *played) tables(e Effect) {
 		p.tell(p.dueRead(e))
 	case ReadOverdue:
 		p.tell(&OverdueRead{Read: e.Read, All: e.All})
+	case ReadExpired:
+		p.tell(p.expiredRead(e))
 	case FindContacts:
 		p.tell(&ContactsFound{Read: e.Read, Op: e.Op, Rows: p.byNumber(e.Number)})
 	case ReadExcluded:
@@ -284,6 +286,39 @@ func (p *played) dueRead(e ReadDue) *DueRead {
 		m.Open = -1
 	}
 	return m
+}
+
+func (p *played) expiredRead(e ReadExpired) *ExpiredRead {
+	m := &ExpiredRead{Read: e.Read, Run: e.Run}
+	for _, c := range p.sorted() {
+		switch {
+		case !c.Open() || c.DueAt == nil || c.Attempt != "" || c.ExpiresAt == nil:
+		case !c.Expired(p.now):
+			if m.Next == nil || c.ExpiresAt.Before(*m.Next) {
+				m.Next = c.ExpiresAt
+			}
+		default:
+			m.Rows = append(m.Rows, c)
+		}
+	}
+	return m
+}
+
+// times draws what a request says about when its person may be called.
+func (p *played) times() (t contact.Times) {
+	draw := func(what string) *time.Time {
+		d := rapid.IntRange(0, 12).Draw(p.rt, what)
+		if d > 6 {
+			return nil
+		}
+		at := p.now.Add(time.Duration(1+d) * time.Second)
+		return &at
+	}
+	t = contact.Times{NotBefore: draw("not before"), ExpiresAt: draw("expires")}
+	if len(t.Check(p.now)) > 0 {
+		return contact.Times{}
+	}
+	return t
 }
 
 func (p *played) add(e AddContacts) {

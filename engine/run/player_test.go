@@ -42,6 +42,9 @@ func (p *played) spawn(e Spawn) {
 		if p.excluded[e.Row.Number] {
 			p.rt.Fatalf("%s is dialled though its number is excluded", e.Row.ID)
 		}
+		if d.SendWithin <= 0 || !d.Reopens && e.Row.DialWithin(p.now, d.SendWithin) < d.SendWithin {
+			p.rt.Fatalf("%s is dialled for %s outside its times", e.Row.ID, d.SendWithin)
+		}
 		leg := d.Attempt.Leg(1)
 		if p.trunk[leg] != "granted" || p.number[d.Attempt] != "granted" {
 			p.rt.Fatalf("dialled with a trunk that is %q and a number that is %q", p.trunk[leg], p.number[d.Attempt])

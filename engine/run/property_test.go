@@ -64,7 +64,9 @@ func (p *played) act(i int) {
 		if !p.s.M.C.Settings.StickyExclusion { // it lifts the exclusion
 			delete(p.excluded, phone(n))
 		}
-		p.ask(what, triggers(n))
+		t := triggers(n)
+		t.Command.Times = p.times()
+		p.ask(what, t)
 	case "exclude":
 		p.excluded[phone(n)] = p.excluded[phone(n)] || !p.s.gated()
 		p.ask(what, excludes(n))

@@ -73,9 +73,9 @@ func (s *Intake) excludedRead(m *ExcludedRead) {
 }
 
 func (s *Intake) readmitRows(r Read, rows []contact.Contact, again []campaign.NewContact) {
-	variables := make(map[engine.PhoneNumber]map[string]string, len(again))
+	given := make(map[engine.PhoneNumber]*campaign.NewContact, len(again))
 	for i := range again {
-		variables[again[i].Number] = again[i].Variables
+		given[again[i].Number] = &again[i]
 	}
 next:
 	for i := range rows {
@@ -85,7 +85,11 @@ next:
 				continue next
 			}
 		}
-		s.touchFound(r, rows[i], &call.Readmit{Variables: variables[rows[i].Number]})
+		m := &call.Readmit{}
+		if c := given[rows[i].Number]; c != nil {
+			m.Variables, m.Times = c.Variables, c.Times
+		}
+		s.touchFound(r, rows[i], m)
 	}
 }
 

@@ -117,7 +117,7 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 		switch {
 		case t.Outdated:
 			s.queueTrigger(t)
-		case s.callableFor(t.Row.Number) <= 0:
+		case s.dialableFor(&t.Row) <= 0:
 			t.Trigger.Reason = string(engine.ConstraintWindow)
 			s.queueTrigger(t)
 		case needs && !seat:
@@ -136,7 +136,7 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 		needs := s.needsSeat(row.Number)
 		switch {
 		case s.Lines[row.ID] != nil || s.Excluded.Covers(&row):
-		case s.callableFor(row.Number) <= 0:
+		case s.dialableFor(&row) <= 0:
 			s.Closed = append(s.Closed, row)
 		case needs && !seat:
 			s.Queue.PushSeatedOnly(row)
@@ -241,7 +241,7 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 	bare := len(candidates) - s.uncovered() // candidates from this index on lost their sockets meanwhile
 	for i := range candidates {
 		c, g := candidates[i], m.Got[i]
-		within := s.callableFor(c.Row.Number)
+		within := s.dialableFor(&c.Row)
 		switch {
 		case g.From == "":
 			s.releaseTrunk(c)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -52,9 +53,8 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 		s.reply(from, nil, s.notRunning())
 		return
 	}
-	if s.M.C.Settings.SingleDay && !s.windowOf(m.Command.Number).Open(s.now) {
-		s.reply(from, nil, engine.Conflict("outside_window",
-			"the calling window is closed and a single-day campaign queues nothing for another day"))
+	if err := s.tooLate(&m.Command); err != nil {
+		s.reply(from, nil, err)
 		return
 	}
 	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
@@ -84,12 +84,45 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	}
 }
 
-// addTriggered creates a contact that waits for the decision whether it is dialled now; looked says
-// that the tables were asked for it.
+// tooLate refuses a trigger whose person a single-day campaign cannot call any more, or not yet.
+func (s *Intake) tooLate(cmd *campaign.Trigger) error {
+	if !s.M.C.Settings.SingleDay {
+		return nil
+	}
+	if !s.windowOf(cmd.Number).Open(s.now) {
+		return engine.Conflict("outside_window",
+			"the calling window is closed and a single-day campaign queues nothing for another day")
+	}
+	if from := cmd.Times.NotBefore; from != nil && from.After(s.now) {
+		policy := s.rules.PolicyFor(cmd.Number, number.Zones)
+		if _, ok := policy.Clip(*from); !ok {
+			return engine.Conflict("outside_window",
+				"the calling window of this single-day campaign ends before not_before")
+		}
+	}
+	return nil
+}
+
+// addTriggered creates a contact that waits for the decision whether it is dialled now, or until it may
+// be called; looked says that the tables were asked for it.
 func (s *Intake) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked bool) {
 	row := s.newContact(cmd)
 	s.TriggersOf[row.Number] = struct{}{}
-	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Trigger: t, LookedUp: looked})
+	p := &PendingTrigger{Row: row, Trigger: t, LookedUp: looked}
+	if row.NotYet(s.now) {
+		s.queueTrigger(p)
+		return
+	}
+	s.pend(p)
+}
+
+// pend puts a trigger among those that wait for the decision, in dialling order.
+func (s *Intake) pend(t *PendingTrigger) {
+	i := len(s.Triggers)
+	for i > 0 && s.order().Before(&t.Row, &s.Triggers[i-1].Row) {
+		i--
+	}
+	s.Triggers = slices.Insert(s.Triggers, i, t)
 }
 
 // newContact is the contact that a trigger creates; a switch that has not begun waits until it is
@@ -97,11 +130,13 @@ func (s *Intake) addTriggered(cmd *campaign.Trigger, t *call.Trigger, looked boo
 func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
 	now := s.now
 	s.Fresh[cmd.Number] = s.Additions
-	return contact.Contact{
+	c := contact.Contact{
 		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
 		Source: "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
 		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
+	c.Take(cmd.Times)
+	return c
 }
 
 // lookForTrigger asks the tables what a trigger must know before its contact is touched or dialled;
@@ -190,8 +225,11 @@ func (s *Intake) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 	row, now := m.Row, s.now
 	row.State, row.DueAt, row.DueClass, row.DuePass = contact.Pending, &now, contact.DueTrigger, 1
 	row.Variables = contact.Merged(row.Variables, t.Command.Variables)
+	if row.TakeAnew(s.now, t.Command.Times); row.NotYet(s.now) {
+		return false
+	}
 	s.TriggersOf[row.Number] = struct{}{}
-	s.Triggers = append(s.Triggers, &PendingTrigger{Row: row, Stored: &m.Row, Trigger: t, LookedUp: true})
+	s.pend(&PendingTrigger{Row: row, Stored: &m.Row, Trigger: t, LookedUp: true})
 	return true
 }
 
@@ -210,16 +248,20 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 		s.touch(row.ID, &call.Reopen{Trigger: t.Trigger})
 		return
 	}
+	first, _ := row.Earliest(s.now)
 	policy := s.rules.PolicyFor(row.Number, number.Zones)
-	if at, ok := policy.Clip(s.now); ok {
+	if at, ok := policy.Clip(first); ok {
 		row.DueAt = &at
+	}
+	if row.NotYet(s.now) {
+		t.Trigger.Reason = campaign.ReasonNotBefore
 	}
 	rep := campaign.TriggerReply{Status: "queued", ContactID: row.ID, CampaignID: s.ID, NextEligibleAt: row.DueAt,
 		Reason: t.Trigger.Reason}
 	f := row.Facts()
 	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: s.now,
 		Type: journal.ContactTriggered, Version: 1,
-		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.Trigger.Reason}}}}
+		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.Trigger.Reason, Times: call.TimesOf(&t.Trigger.Command)}}}}
 	if t.Trigger.Command.Idempotency.Present() {
 		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}
@@ -229,4 +271,5 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 		Value: rep, Trigger: t.Trigger, Read: s.beginRead()}})
 	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})
 	s.expect(*row.DueAt)
+	s.expectExpiry(&row)
 }

@@ -14,7 +14,7 @@ type Windows struct {
 	WindowOpen              bool // last known state, valid from WindowFrom until WindowUntil
 	WindowFrom, WindowUntil time.Time
 	WindowEnds              time.Time         // of the open window
-	Closed                  []contact.Contact // taken from the look-ahead, to be put off
+	Closed                  []contact.Contact // to be put off, or expired
 	Opens                   time.Time         // earliest opening among the contacts that were put off
 }
 
@@ -44,6 +44,11 @@ func (s *Record) windowOf(n engine.PhoneNumber) window.Window {
 		w = w.For(number.Zones(n))
 	}
 	return w
+}
+
+// dialableFor is callableFor within the contact's own times.
+func (s *Record) dialableFor(c *contact.Contact) time.Duration {
+	return c.DialWithin(s.now, s.callableFor(c.Number))
 }
 
 // callableFor is how long, from now on, an INVITE to the number may leave: until its window closes

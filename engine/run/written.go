@@ -66,6 +66,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&Keys{},
 		&Transfer{},
 		&OverdueRead{},
+		&ExpiredRead{},
 		&BulkRead{},
 		&Prepared{},
 		&BotsChanged{},

@@ -31,6 +31,8 @@ type Installation struct {
 	// Commit is how long a write takes to become durable.
 	Commit time.Duration
 	Faults []Fault
+	// Timed is the share of people with times of their own, from Start on (0…1).
+	Timed float64
 	// Prefixes are the prefixes of the contacts' numbers, used in turn; seven digits follow.
 	Prefixes []string
 	// Large campaigns keep no ended attempts, so that only the contact counts are recounted for
@@ -100,7 +102,10 @@ type PlannedAct struct {
 	CallNow  int             // the contact that an operator wants called now
 	CallBack int             // … or in ten minutes
 
-	Keyed     bool // of Trigger: with an Idempotency-Key
+	Keyed bool // of Trigger: with an Idempotency-Key
+	// NotBefore and Expires, of Trigger, are times after it; 0 is not said.
+	NotBefore time.Duration
+	Expires   time.Duration
 	Unreached bool // of a restart: only those whom no call has reached
 }
 

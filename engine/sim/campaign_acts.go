@@ -89,6 +89,14 @@ func (w *campaignWorld) add(c *campaignRecord, list []campaign.NewContact) {
 func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 	p := w.person(a.Trigger - 1)
 	cmd := campaign.Trigger{Campaign: c.id, Number: p.Number, Variables: p.Variables, Who: operator}
+	if a.NotBefore > 0 {
+		at := w.wall().Add(a.NotBefore)
+		cmd.Times.NotBefore = &at
+	}
+	if a.Expires > 0 {
+		at := w.wall().Add(a.NotBefore + a.Expires)
+		cmd.Times.ExpiresAt = &at
+	}
 	if a.Keyed {
 		cmd.Idempotency = engine.Idempotency{Key: "key", Route: "trigger", Token: string(c.id) + a.At.String(),
 			BodyHash: "body"}
@@ -97,6 +105,7 @@ func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 	w.ask(&request{c: c, what: "trigger", event: &run.Trigger{Command: cmd}, done: func(v any, err error) {
 		done(v, err)
 		w.check.triggered(c, cmd, v, err)
+		w.check.retimed(c, p.Number)
 	}})
 }
 

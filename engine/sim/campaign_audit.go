@@ -34,6 +34,14 @@ func (k *checker) audit() {
 				r.state.Busy)
 		}
 	}
+	for _, c := range k.w.campaigns {
+		if row := k.w.row(c); row.State == campaign.Running && k.quiet(c) && k.w.runner(c) != nil {
+			late, _, _ := k.w.store.Expired(background, c.id, row.Run, k.w.wall().Add(-overdueAfter), 1)
+			if len(late) > 0 && k.w.now-k.steppedAt > overdueAfter {
+				k.broke(c, "%s expired at %s, and is %s", late[0].ID, late[0].ExpiresAt, late[0].State)
+			}
+		}
+	}
 	open, _ := k.w.store.OpenAttempts(background)
 	for i := range open {
 		a := &open[i]

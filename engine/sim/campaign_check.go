@@ -23,6 +23,8 @@ type checker struct {
 	trace   []string
 	facts   []promise.Timed
 	answers map[string]int // requests by topic and answer
+
+	steppedAt time.Duration // when the wall clock was last stepped
 }
 
 // watched is what is known about one campaign.
@@ -164,8 +166,33 @@ func (k *checker) invite(r *runner, x *leg) {
 	if epoch := r.state.M.C.Epoch; epoch > 0 { // otherwise its run is loading and has no epoch yet
 		k.hear(promise.Acted{Identity: string(c.id), Epoch: epoch, By: r.name})
 	}
+	k.inTime(c, x)
 	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: r.p.Zones(x.to)})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
+}
+
+// timesSettle is how long an INVITE may leave by what was known before: an intent is valid for sendBy,
+// whatever becomes of the wall clock or of the contact's times.
+const timesSettle = sendBy + 10*time.Second
+
+// retimed notes that somebody's times may have changed.
+func (k *checker) retimed(c *campaignRecord, n engine.PhoneNumber) {
+	if c.told == nil {
+		c.told = map[engine.PhoneNumber]time.Duration{}
+	}
+	c.told[n] = k.w.now
+}
+
+// inTime checks that nobody is called before not_before, or from expires_at on.
+func (k *checker) inTime(c *campaignRecord, x *leg) {
+	told, is := c.told[x.to]
+	if is && k.w.now-told < timesSettle || k.steppedAt > 0 && k.w.now-k.steppedAt < timesSettle {
+		return
+	}
+	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
+	if wall := k.w.wall(); ok && (row.NotYet(wall) || row.Expired(wall)) {
+		k.broke(c, "%s is called at %s; it may be from %v until %v", x.to.E164(), wall, row.NotBefore, row.ExpiresAt)
+	}
 }
 
 func (k *checker) durable(w *journal.Write) {

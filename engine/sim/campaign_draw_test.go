@@ -81,6 +81,9 @@ func DrawInstallation(seed uint64) Installation {
 		in.Faults = append(in.Faults, drawFault(d, &in))
 	}
 	in.CalleeAttempts = d.maybe(0.1, 1, 4)
+	if d.chance(0.5) {
+		in.Timed = pick(d, 0.1, 0.5, 1)
+	}
 	return in
 }
 
@@ -173,6 +176,11 @@ func drawCampaign(d *dice, in *Installation, i int) CampaignPlan {
 	for range d.in(0, 10) {
 		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20),
 			Keyed: d.chance(0.5)})
+	}
+	for range d.maybe(0.5, 1, 10) {
+		plan.Acts = append(plan.Acts, PlannedAct{At: soon(), Trigger: 1 + plan.First + d.in(0, plan.Contacts+20),
+			NotBefore: time.Duration(d.maybe(0.6, 1, 7200)) * time.Second,
+			Expires:   time.Duration(d.maybe(0.6, 1, 7200)) * time.Second})
 	}
 	drawOperators(d, &plan, soon)
 	if d.chance(0.2) {

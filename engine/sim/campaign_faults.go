@@ -48,6 +48,7 @@ func (w *campaignWorld) fault(f Fault) {
 	case FaultClock:
 		by := time.Duration(f.Value) * time.Second
 		w.offset += by
+		w.check.steppedAt = w.now
 		w.check.hear(promise.ClockStepped{By: by})
 	case FaultCrash:
 		if w.process != nil {

@@ -214,7 +214,7 @@ func (r *runner) ask(effect run.Effect) bool {
 		p.put(r, func(err error) any {
 			m := &run.PreflightReady{Request: e.Request, Seats: w.seats, Free: max(p.fleet.Free(), 0), Err: err}
 			m.Facts, m.Bots = r.preflight(e.Run, e.Settings.Numbers)
-			m.Outlook, _ = w.store.Outlook(background, r.c.id, e.Run)
+			m.Outlook, _ = w.store.Outlook(background, r.c.id, e.Run, w.wall())
 			return m
 		})
 	case run.Recover:
@@ -265,7 +265,7 @@ func (r *runner) preflight(n int, pool []engine.PhoneNumber) (f campaign.Preflig
 		}
 	}
 	f.DatabaseDown = p.dbDown
-	f.Callable, _ = w.store.Callable(background, r.c.id, n)
+	f.Callable, _ = w.store.Callable(background, r.c.id, n, w.wall())
 	bots, _ = w.store.Bots(background)
 	return f, bots
 }

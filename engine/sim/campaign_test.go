@@ -166,6 +166,17 @@ func TestACrashLosesItsLinesAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestNobodyIsCalledOutsideTheirTimesThroughACrashAndATakeover(t *testing.T) {
+	in := plain(60)
+	in.Timed, in.Campaigns[0].Settings.RetryDelaySec, in.Campaigns[0].Settings.MaxAttempts = 1, 3600, 5
+	in.Faults = []Fault{{Kind: FaultCrash, At: time.Hour, Length: 20 * time.Second},
+		{Kind: FaultHandOver, At: 2 * time.Hour, Length: 5 * time.Second}}
+	r := holds(t, in, 11)
+	if c := &r.Campaigns[0]; c.State != campaign.Completed || c.Counters.Expired == 0 || c.Counters.Expired == 60 {
+		t.Fatalf("%+v", c)
+	}
+}
+
 func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	in := plain(50)
 	w := newCampaignWorld(in.WithDefaults(), 7)

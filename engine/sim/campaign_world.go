@@ -65,7 +65,8 @@ type campaignRecord struct {
 	added     int // contacts added after those of the list
 	dials     int
 	clock     dialClock
-	disturbed time.Duration // until when requests may go unanswered
+	disturbed time.Duration                        // until when requests may go unanswered
+	told      map[engine.PhoneNumber]time.Duration // when somebody's times last changed
 }
 
 var background = context.Background()
@@ -136,7 +137,31 @@ var segmentOf = func() (list [segments]map[string]string) {
 }()
 
 func (w *campaignWorld) person(place int) campaign.NewContact {
-	return campaign.NewContact{Number: numberOf(w.in.Prefixes, place), Variables: segmentOf[place%segments]}
+	return campaign.NewContact{Number: numberOf(w.in.Prefixes, place), Variables: segmentOf[place%segments],
+		Times: w.timesOf(place)}
+}
+
+// timesOf are the times of a person, the same whenever he or she is added.
+func (w *campaignWorld) timesOf(place int) (t contact.Times) {
+	if w.in.Timed == 0 {
+		return t
+	}
+	c := callee.ChanceOf(w.seed^0x717e5, uint64(place)) //nolint:gosec // mixed anyway
+	if c.At(1) >= w.in.Timed {
+		return t
+	}
+	from, length := time.Duration(c.At(2)*float64(5*time.Hour)), time.Duration(c.At(3)*float64(8*time.Hour))
+	first, last := w.in.Start.Add(from), w.in.Start.Add(from+time.Minute+length)
+	if p := int(c.At(4) * float64(contact.PriorityCap+1)); p != contact.DefaultPriority {
+		t.Priority = &p
+	}
+	if c.At(5) < 0.6 {
+		t.NotBefore = &first
+	}
+	if c.At(6) < 0.6 {
+		t.ExpiresAt = &last
+	}
+	return t
 }
 
 // create stores a draft with its list.
@@ -169,6 +194,10 @@ func (w *campaignWorld) create(i int) {
 		x.ID, x.Position = engine.ContactID(fmt.Sprintf("%016x%016x", i+1, k)), int64(k)+1
 		person := w.person(p.First + k)
 		x.Number, x.Variables = person.Number, person.Variables
+		x.Take(person.Times)
+		if x.NotYet(*x.DueAt) {
+			x.DueAt = x.NotBefore
+		}
 		list = append(list, x)
 	}
 	w.store.InsertList(&row, list, from)

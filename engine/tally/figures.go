@@ -208,6 +208,14 @@ var Figures = []Figure{
 		Contact: func(f *contact.Facts) int { return ends(f, contact.EndManuallyStopped) },
 		At:      run(func(c *campaign.Counters) *int { return &c.ManuallyStopped }),
 	}, {
+		Of: OfCounters, Name: "expired", Label: "Expired", Unit: Contacts, Period: Run, Hidden: true,
+		Means: "Contacts that were not reached before the time until which they may be called.",
+		Formula: "Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late " +
+			"result does.",
+		Source:  "docs/adr/0057-times-of-contacts.md",
+		Contact: func(f *contact.Facts) int { return ends(f, contact.EndExpired) },
+		At:      run(func(c *campaign.Counters) *int { return &c.Expired }),
+	}, {
 		Of: OfCounters, Name: "attempts", Unit: Calls, Period: Run,
 		Formula: "Attempts that ended and count against Max Attempts.",
 		Source:  "an attempt is consumed once its INVITE left",
@@ -297,8 +305,8 @@ var Figures = []Figure{
 		},
 	}, {
 		Of: OfCounters, Name: "progress", Label: "Progress", Unit: Share, Period: Run,
-		Formula: "Processed contacts (completed, failed, abandoned, machine_detected, window_closed, manually_stopped, by " +
-			"`states`) of total − excluded.",
+		Formula: "Processed contacts (completed, failed, abandoned, machine_detected, window_closed, manually_stopped, " +
+			"expired, by `states`) of total − excluded.",
 		Source: "processed / (Total − excluded)",
 		rate: func(c *campaign.Counters, _ int) (**float64, float64, float64) {
 			processed := 0

@@ -196,6 +196,13 @@ func (w *world) step() {
 			w.store(p, p.attempts[w.pick(n)])
 		}
 	case 4:
+		if c := &p.m.C; c.Used == 1 && c.DueAt != nil && c.ResultDueAt == nil {
+			now := w.now
+			c.ExpiresAt = &now
+			b, n := w.change(p, contact.Event{Kind: contact.Lapsed})
+			w.emit(journal.ContactExpired, journal.Data{Before: b, After: n})
+			break
+		}
 		b, n := w.change(p, contact.Event{Kind: contact.ResultTimedOut})
 		w.emit(journal.ContactChanged, journal.Data{Before: b, After: n})
 	default:
@@ -342,7 +349,7 @@ func (w *world) counted() campaign.Counters {
 		}
 		c.Callbacks.Cancelled += r.CallbacksCancelled
 		for s, at := range map[contact.State]*int{contact.Failed: &c.Failed, contact.WindowClosed: &c.WindowClosed,
-			contact.ManuallyStopped: &c.ManuallyStopped} {
+			contact.ManuallyStopped: &c.ManuallyStopped, contact.Expired: &c.Expired} {
 			if r.State == s || p.ended[s] {
 				*at++
 			}
@@ -429,7 +436,7 @@ func partition(t *testing.T, c *campaign.Counters) {
 		t.Errorf("of %d contacts %d have a state: %v", c.Total, all, c.States)
 	}
 	if c.Failed < c.States[contact.Failed] || c.WindowClosed < c.States[contact.WindowClosed] ||
-		c.ManuallyStopped < c.States[contact.ManuallyStopped] {
+		c.ManuallyStopped < c.States[contact.ManuallyStopped] || c.Expired < c.States[contact.Expired] {
 		t.Errorf("fewer ends are counted than contacts are there that ended so: %+v", c)
 	}
 }

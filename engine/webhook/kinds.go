@@ -31,7 +31,8 @@ const Ping = "webhook.ping"
 
 // contactEvents are the events that may change a contact's state.
 var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged,
-	journal.ContactExcluded, journal.ContactTriggered, journal.ContactRetried, journal.ContactCallBackSet}
+	journal.ContactExcluded, journal.ContactTriggered, journal.ContactRetried, journal.ContactCallBackSet,
+	journal.ContactExpired}
 
 // Kinds lists every type of message: its name, the journal's events that it reports, and its
 // content. The API's description lists each under webhooks.
@@ -57,6 +58,7 @@ var Kinds = []Kind{
 	{Name: "contact.machine_detected", From: contactEvents, when: became(contact.MachineDetected), data: contactShape},
 	{Name: "contact.window_closed", From: contactEvents, when: became(contact.WindowClosed), data: contactShape},
 	{Name: "contact.manually_stopped", From: contactEvents, when: became(contact.ManuallyStopped), data: contactShape},
+	{Name: "contact.expired", From: contactEvents, when: became(contact.Expired), data: contactShape},
 	{Name: "contact.excluded", From: contactEvents, when: became(contact.Excluded), data: contactShape},
 
 	{Name: "callback.scheduled", From: contactEvents, when: callbackSet, data: contactShape},

@@ -150,6 +150,11 @@ type Trigger struct {
 	CampaignID string `json:"campaign_id"`
 	Mobile     string `json:"mobile"`             // E.164 with plus
 	Metadata   any    `json:"metadata,omitempty"` // an object; it reaches the bot as variables
+	// NotBefore and ExpiresAt say when the person may be called, Priority, from 0 to 9, how soon among
+	// those due; nil for not at all.
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Priority  *int       `json:"priority,omitempty"`
 	// IdempotencyKey as in Dialout.
 	IdempotencyKey string `json:"-"`
 }

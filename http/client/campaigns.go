@@ -41,6 +41,7 @@ type Counters struct {
 	MachineDetected int      `json:"machine_detected"`
 	WindowClosed    int      `json:"window_closed"`
 	ManuallyStopped int      `json:"manually_stopped"`
+	Expired         int      `json:"expired"`
 	AnswerRate      *float64 `json:"answer_rate"`
 	CompletionRate  *float64 `json:"completion_rate"`
 	AbandonRate     *float64 `json:"abandon_rate"`

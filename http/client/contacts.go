@@ -22,6 +22,9 @@ type Contact struct {
 	LastResult  string            `json:"last_result"`
 	Variables   map[string]string `json:"variables"`
 	NextAt      *time.Time        `json:"next_eligible_at"`
+	NotBefore   *time.Time        `json:"not_before"`
+	ExpiresAt   *time.Time        `json:"expires_at"`
+	Priority    int               `json:"priority"`
 	Callback    *struct {
 		State string     `json:"state"`
 		At    *time.Time `json:"at"`

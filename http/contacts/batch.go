@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	nethttp "net/http"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -35,7 +36,7 @@ func (s *API) AddBatch(r *wire.Request) error {
 		cmd := campaign.AddBatch{Idempotency: key, Results: make([]campaign.BatchResult, len(items)),
 			AddContacts: campaign.AddContacts{Campaign: id, Source: "api", Who: r.Who()}}
 		for i := range items {
-			c, problem := s.batchItem(&items[i])
+			c, problem := s.batchItem(&items[i], r.Began())
 			if problem != nil {
 				cmd.Results[i] = campaign.BatchResult{Status: campaign.RowInvalid, Problem: problem}
 				continue
@@ -47,7 +48,7 @@ func (s *API) AddBatch(r *wire.Request) error {
 }
 
 // batchItem reads one item, or returns what is wrong with it.
-func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProblem) {
+func (s *API) batchItem(v *form.Value, now time.Time) (campaign.NewContact, *campaign.RowProblem) {
 	if v.Kind != form.Object {
 		return campaign.NewContact{}, &campaign.RowProblem{Code: "validation_failed", Detail: "An item must be " +
 			form.Object.String() + ", not " + v.Kind.String() + "."}
@@ -55,7 +56,7 @@ func (s *API) batchItem(v *form.Value) (campaign.NewContact, *campaign.RowProble
 	var errs form.Errors
 	f := form.Form{Value: v, Errs: &errs}
 	to := f.Callee("mobile")
-	c := campaign.NewContact{Number: to.Number, Variables: f.Variables("metadata", true)}
+	c := campaign.NewContact{Number: to.Number, Variables: f.Variables("metadata", true), Times: f.Times(now)}
 	f.Done()
 	var e *engine.Error
 	switch {

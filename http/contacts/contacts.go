@@ -60,6 +60,9 @@ type contactView struct {
 	// LiveState is the finer state while an attempt is live (SEMANTICS §3).
 	LiveState      string              `json:"live_state,omitempty"`
 	NextEligibleAt *time.Time          `json:"next_eligible_at"`
+	NotBefore      *time.Time          `json:"not_before"`
+	ExpiresAt      *time.Time          `json:"expires_at"`
+	Priority       int                 `json:"priority"`
 	Callback       *callbackView       `json:"callback"`
 	CreatedAt      time.Time           `json:"created_at"`
 	UpdatedAt      time.Time           `json:"updated_at"`
@@ -77,6 +80,7 @@ func viewContact(cv *campaign.ContactView) contactView {
 		ID: c.ID, PhoneNumber: c.Number.E164(), Status: c.State.Shown(), Reason: c.Reason, Attempts: c.Used,
 		MaxAttempts: c.Max, Run: c.Run, Source: c.Source, LastResult: c.LastDisposition,
 		LastOutcome: c.LastOutcome, Variables: c.Variables, NextEligibleAt: c.DueAt,
+		NotBefore: c.NotBefore, ExpiresAt: c.ExpiresAt, Priority: c.Priority(),
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]calls.AttemptView, len(cv.Attempts)),
 	}
 	if c.Awaited() != "" {
@@ -227,7 +231,7 @@ func (s *API) Add(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, callees := contactRows(f, "contacts", maxContactsPerRequest)
+	rows, callees := contactRows(f, "contacts", maxContactsPerRequest, r.Began())
 	f.Done()
 	for i := range callees {
 		if callees[i].Number == "" {
@@ -250,8 +254,9 @@ func (s *API) Add(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, report)
 }
 
-// contactRows reads the list of contacts; the fields are the trigger's, mobile and metadata.
-func contactRows(f form.Form, field string, limit int) (rows []campaign.NewContact, callees []number.Callee) {
+// contactRows reads the list of contacts; the fields are the trigger's.
+func contactRows(f form.Form, field string, limit int, now time.Time) (rows []campaign.NewContact,
+	callees []number.Callee) {
 	items := f.Items(field, limit)
 	rows, callees = make([]campaign.NewContact, 0, len(items)), make([]number.Callee, 0, len(items))
 	for i := range items {
@@ -263,7 +268,8 @@ func contactRows(f form.Form, field string, limit int) (rows []campaign.NewConta
 		}
 		row := form.Form{Value: item, Path: f.Name(at), Errs: f.Errs}
 		to := row.Callee("mobile")
-		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.Variables("metadata", true)})
+		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.Variables("metadata", true),
+			Times: row.Times(now)})
 		callees = append(callees, to)
 		row.Done()
 	}

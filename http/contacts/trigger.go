@@ -22,6 +22,7 @@ func (s *API) Trigger(r *wire.Request) error {
 			Campaign:    engine.CampaignID(f.Text("campaign_id", form.Required, 64)),
 			Number:      to.Number,
 			Variables:   f.Variables("metadata", true),
+			Times:       f.Times(r.Began()),
 			Who:         r.Who(),
 			Idempotency: id,
 			Deadline:    r.Deadline(),

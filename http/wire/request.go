@@ -76,6 +76,9 @@ func (r *Request) Restart() {
 	}
 }
 
+// Began returns when the request came, by which its times are judged.
+func (r *Request) Began() time.Time { return r.start }
+
 // Deadline returns when the work must be done: an older command is dropped unexecuted.
 func (r *Request) Deadline() time.Time { return r.start.Add(r.Host.CommandTimeout) }
 

@@ -246,13 +246,17 @@ func (s *Roster) ahead(ctx context.Context, c *contact.Contact, order contact.Or
 	err = s.db.Read.QueryRow(ctx, `SELECT least($4::integer, (SELECT count(*) FROM (
 			(SELECT 1`+due+`c.due_class < $5 AND c.due_class < 3 LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 > 1 AND `+promotedBy6+` LIMIT $4)
-			UNION ALL (SELECT 1`+due+`$5 < 2 AND c.due_class = $5 AND (c.due_at, c.position) < ($7, $8) LIMIT $4)
-			UNION ALL (SELECT 1`+due+`$5 = 1 AND `+promotedBy6+` AND (c.due_at + $6::interval, c.position) < ($7, $8)
-			LIMIT $4)
-			UNION ALL (SELECT 1`+due+`$5 = 2 AND c.due_class = 2 AND c.position < $8 LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 < 2 AND c.due_class = $5
+				AND (c.precedence, c.due_at, c.position) < ($10, $7, $8) LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 1 AND `+promotedBy6+` 
+				AND (c.precedence, c.due_at + $6::interval, c.position) < ($10, $7, $8) LIMIT $4)
+			UNION ALL (SELECT 1`+due+`$5 = 2 AND c.due_class = 2 AND (c.precedence, c.position) < ($10, $8)
+				LIMIT $4)
 			UNION ALL (SELECT 1`+due+`$5 = 3 AND c.due_class = 3 AND NOT coalesce(`+promotedBy6+`, false)
-				AND (`+dueGroup+`, c.due_at, c.position) < ($9, $7, $8) LIMIT $4)
+				AND (`+dueGroup+`, c.precedence, c.due_at, c.position) < ($9, $10, $7, $8)
+				LIMIT $4)
 		) o))`,
-		string(c.Campaign), c.Run, order.Now, campaign.AheadCap, int(class), overdue, at, c.Position, c.Used).Scan(&n)
+		string(c.Campaign), c.Run, order.Now, campaign.AheadCap, int(class), overdue, at, c.Position, c.Used,
+		c.Precedence).Scan(&n)
 	return n, err
 }

@@ -16,7 +16,7 @@ import (
 // SQL, and a test compares the two.
 
 // dueGroup is the attempt number for retries, which are ordered by it, and otherwise 0. It is
-// written as in the index contacts_due_time.
+// written as in the indexes contacts_due_time and contacts_due_order.
 const dueGroup = "(CASE WHEN c.due_class = 3 THEN c.used ELSE 0 END)"
 
 // dueGroups walks the index from one (class, group) to the next, in a handful of steps for any
@@ -33,6 +33,19 @@ const dueGroups = `WITH RECURSIVE g AS (
 			ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1) n
 	)`
 
+// dueLanes does the same for (class, group, precedence), first attempts apart.
+const dueLanes = `WITH RECURSIVE g AS (
+		(SELECT c.due_class AS class, ` + dueGroup + ` AS grp, c.precedence AS prec FROM contacts c
+			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.due_class <> 2
+			ORDER BY c.due_class, ` + dueGroup + `, c.precedence LIMIT 1)
+		UNION ALL
+		SELECT n.class, n.grp, n.prec FROM g, LATERAL (
+			SELECT c.due_class AS class, ` + dueGroup + ` AS grp, c.precedence AS prec FROM contacts c
+			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.due_class <> 2
+			AND (c.due_class, ` + dueGroup + `, c.precedence) > (g.class, g.grp, g.prec)
+			ORDER BY c.due_class, ` + dueGroup + `, c.precedence LIMIT 1) n
+	)`
+
 // callable leaves out contacts with a live attempt and those whose number another call holds. A
 // suppressed number is not left out: its intent is refused, which makes the contact final;
 // otherwise it would wait forever.
@@ -44,17 +57,17 @@ const callable = ` AND c.attempt_id IS NULL
 // therefore dialled with the triggers; $5 is null in any other campaign.
 const promoted = "(c.due_class = 3 AND c.due_at + $5::interval <= $3)"
 
-var dueContacts = dueGroups + `, due AS (
+var dueContacts = dueLanes + `, due AS (
 		SELECT d.id FROM g, LATERAL (
 			SELECT c.id, c.due_at, c.position FROM contacts c
-			WHERE g.class <> 2 AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class
-			AND ` + dueGroup + ` = g.grp
+			WHERE c.due_class <> 2 AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class
+			AND ` + dueGroup + ` = g.grp AND c.precedence = g.prec
 				AND c.due_at <= $3` + callable + `
 			ORDER BY c.due_at, c.position LIMIT $4) d
 		UNION ALL
 		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 2
 			AND c.due_at <= $3` + callable + `
-			ORDER BY c.position LIMIT $4)
+			ORDER BY c.precedence, c.position LIMIT $4)
 	), ranked AS (
 		SELECT c.*, CASE WHEN ` + promoted + ` THEN 1 ELSE c.due_class END AS rank_class,
 			CASE WHEN ` + promoted + ` THEN 0 ELSE ` + dueGroup + ` END AS rank_group,
@@ -64,7 +77,7 @@ var dueContacts = dueGroups + `, due AS (
 	)
 	SELECT ` + column.Names(table.ContactColumns, "c") + `, v.variables FROM ranked c
 	LEFT JOIN contact_variables v ON v.contact_id = c.id
-	ORDER BY c.rank_class, c.rank_group, c.rank_at, c.position LIMIT $4`
+	ORDER BY c.rank_class, c.rank_group, c.precedence, c.rank_at, c.position LIMIT $4`
 
 // DueContacts returns up to limit contacts that are due at order.Now, in that order. It leaves out
 // those in except, contacts with a live attempt, and numbers that are held.
@@ -120,14 +133,30 @@ func (s *Roster) NextDue(ctx context.Context, id engine.CampaignID, run int) (ne
 	return next, open, s.db.Wrap("next due time not read", err)
 }
 
-// Callable says whether a contact of the run waits for a dial that no suppression forbids, or has a
-// call or a result pending.
-func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int) (some bool, err error) {
+// Expired returns up to limit contacts of the run that wait for a dial and have expired, the earliest
+// first, and when the next one expires, nil when none does.
+func (s *Roster) Expired(ctx context.Context, id engine.CampaignID, run int, now time.Time,
+	limit int) (list []contact.Contact, next *time.Time, err error) {
+	const waiting = "c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL AND c.expires_at "
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE "+waiting+"<= $3 ORDER BY c.expires_at LIMIT $4",
+		string(id), run, now, limit)
+	list, err = pgx.CollectRows(rows, table.ScanContact)
+	if err == nil {
+		err = s.db.Read.QueryRow(ctx, "SELECT min(c.expires_at) FROM contacts c WHERE "+waiting+"> $3", string(id), run,
+			now).Scan(&next)
+	}
+	return list, next, s.db.Wrap("expired contacts not read", err)
+}
+
+// Callable says whether a contact of the run waits for a dial that neither a suppression nor its
+// expiry forbids, or has a call or a result pending.
+func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int, now time.Time) (some bool, err error) {
 	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2
 			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL
 			OR c.result_due_at IS NOT NULL
-				OR c.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
-		string(id), run).Scan(&some)
+				OR c.due_at IS NOT NULL AND (c.expires_at <= $3) IS NOT TRUE
+					AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
+		string(id), run, now).Scan(&some)
 	return some, s.db.Wrap("contacts not read", err)
 }
 

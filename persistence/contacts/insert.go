@@ -78,7 +78,7 @@ func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows 
 	sticky bool) ([]campaign.BatchResult, error) {
 	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At,
 		sticky,
-		rows.ids, rows.numbers, rows.hashes, rows.variables)
+		rows.ids, rows.numbers, rows.hashes, rows.variables, rows.notBefore, rows.expiresAt, rows.precedence)
 	list, err := pgx.CollectRows(q, func(row pgx.CollectableRow) (r campaign.BatchResult, err error) {
 		return r, row.Scan(&r.Status, column.Hex(&r.ContactID))
 	})
@@ -134,8 +134,11 @@ type newRows struct {
 	ids, numbers []string
 	hashes       []int64
 	variables    [][]byte // JSON, nil without
-	of           []int    // per contact of the list: its number's row
-	first        []int    // per row: the first contact with the number
+	notBefore    []*time.Time
+	expiresAt    []*time.Time
+	precedence   []int32
+	of           []int // per contact of the list: its number's row
+	first        []int // per row: the first contact with the number
 }
 
 func insertRows(add *journal.ContactInsert) (r newRows, err error) {
@@ -160,6 +163,10 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 		r.numbers = append(r.numbers, column.Clean(c.Number.E164()))
 		r.hashes = append(r.hashes, table.VariablesHash(c.Variables))
 		r.variables = append(r.variables, vars)
+		var row contact.Contact
+		row.Take(c.Times)
+		r.notBefore, r.expiresAt = append(r.notBefore, row.NotBefore), append(r.expiresAt, row.ExpiresAt)
+		r.precedence = append(r.precedence, int32(row.Precedence)) //nolint:gosec // from -4 to 5
 	}
 	return r, nil
 }
@@ -167,8 +174,8 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 // addContacts takes existing rows with the same identifier for its own, from a first try whose
 // outcome was never reported.
 var addContacts = `WITH given AS MATERIALIZED (
-		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[]) WITH ORDINALITY
-		AS u(id, number, hash, variables, n)
+		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[], $12::timestamptz[], $13::timestamptz[],
+			$14::integer[]) WITH ORDINALITY AS u(id, number, hash, variables, not_before, expires_at, precedence, n)
 	), refused AS MATERIALIZED (
 		SELECT g.id FROM given g WHERE $7 AND (
 			EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = g.number
@@ -181,8 +188,9 @@ var addContacts = `WITH given AS MATERIALIZED (
 		SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $1
 	), added AS (
 		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
-			updated_at, version)
-		SELECT g.id, $1, g.number, base.position + g.n, $3, $2, '` + string(contact.Pending) + `', $4, $6, $5, $6, $6, 1
+			updated_at, version, not_before, expires_at, precedence)
+		SELECT g.id, $1, g.number, base.position + g.n, $3, $2, '` + string(contact.Pending) + `', $4,
+			greatest($6, g.not_before), $5, $6, $6, 1, g.not_before, g.expires_at, g.precedence
 		FROM given g, base WHERE g.id NOT IN (SELECT id FROM refused) AND g.id NOT IN (SELECT id FROM mine)
 		ORDER BY g.n
 		ON CONFLICT (campaign_id, number) DO NOTHING RETURNING id

@@ -2,6 +2,7 @@ package contacts
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,13 +11,15 @@ import (
 )
 
 // countAhead reads the contacts once. Suppression is looked up only for those that wait for a dial.
-const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigint FROM (
+const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigint, count(*) FILTER (WHERE c.later)
+	FROM (
 		SELECT CASE
 			WHEN k.state = 'excluded' THEN 'excluded'
 			WHEN k.state NOT IN ('pending', 'unanswered', 'connected') THEN 'processed'
 			WHEN k.attempt_id IS NOT NULL OR k.due_at IS NULL THEN 'in_progress'
 			WHEN s.number IS NOT NULL THEN 'suppressed'
-			ELSE '' END AS reason,
+			WHEN k.expires_at <= $3 THEN 'expired'
+			ELSE '' END AS reason, k.not_before > $3 AS later,
 			greatest(k.max - k.used, 1) AS attempts
 		FROM contacts k LEFT JOIN suppressions s ON s.number = k.number
 		WHERE k.campaign_id = $1 AND k.run = $2) c
@@ -25,7 +28,8 @@ const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::big
 // countTooLong counts the waiting contacts that have a variable of more than $3 bytes.
 const countTooLong = `SELECT count(*) FROM contacts k JOIN contact_variables v ON v.contact_id = k.id
 	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
-	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND octet_length(v.variables::text) > $3
+	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND (k.expires_at <= $4) IS NOT TRUE
+	AND octet_length(v.variables::text) > $3
 	AND EXISTS (SELECT FROM jsonb_each_text(v.variables) x WHERE octet_length(x.value) > $3)
 	AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)`
 
@@ -40,28 +44,30 @@ const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at
 
 const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
 	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
-	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL
+	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND (k.expires_at <= $5) IS NOT TRUE
 		AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)
 	GROUP BY left(k.number, $3) ORDER BY 2 DESC LIMIT $4`
 
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first digits, the largest
 // groups first: one number of each group, and the group's size.
-func (s *Roster) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error) {
-	rows, _ := s.db.Read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap)
+func (s *Roster) WaitingNumbers(ctx context.Context, id engine.CampaignID, run int,
+	now time.Time) ([]campaign.NumberGroup, error) {
+	rows, _ := s.db.Read.Query(ctx, waitingNumbers, string(id), run, campaign.GroupDigits, campaign.GroupCap, now)
 	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.NumberGroup])
 	return groups, s.db.Wrap("numbers not counted", err)
 }
 
 // Outlook counts the contacts of a campaign by whether they are dialled in the run, and if not,
 // why, and by what their latest attempts came to.
-func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int) (o campaign.Outlook, err error) {
-	rows, _ := s.db.Read.Query(ctx, countAhead, string(id), run)
+func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int, now time.Time) (o campaign.Outlook,
+	err error) {
+	rows, _ := s.db.Read.Query(ctx, countAhead, string(id), run, now)
 	var reason string
-	var n, attempts int
-	_, err = pgx.ForEachRow(rows, []any{&reason, &n, &attempts}, func() error {
+	var n, attempts, later int
+	_, err = pgx.ForEachRow(rows, []any{&reason, &n, &attempts, &later}, func() error {
 		o.Total += n
 		if reason == "" {
-			o.Waiting, o.Attempts = n, attempts
+			o.Waiting, o.Attempts, o.Later = n, attempts, later
 			return nil
 		}
 		o.Skipped = append(o.Skipped, campaign.SkipReason{Reason: reason, Count: n})
@@ -70,7 +76,7 @@ func (s *Roster) Outlook(ctx context.Context, id engine.CampaignID, run int) (o 
 	if err != nil {
 		return campaign.Outlook{}, s.db.Wrap("contacts not counted", err)
 	}
-	err = s.db.Read.QueryRow(ctx, countTooLong, string(id), run, engine.VariableHeaderCap).Scan(&o.TooLong)
+	err = s.db.Read.QueryRow(ctx, countTooLong, string(id), run, engine.VariableHeaderCap, now).Scan(&o.TooLong)
 	if err != nil {
 		return campaign.Outlook{}, s.db.Wrap("variables not measured", err)
 	}

@@ -70,7 +70,7 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 				due_pass = 1, result_due_at = NULL, exclude_after_call = false, last_conversation = NULL, `+begins+`,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason
 					WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
-				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE $3::timestamptz END,
+				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE greatest($3::timestamptz, c.not_before) END,
 				due_class = CASE WHEN `+outOfRuns+` THEN c.due_class ELSE 2 END,
 				state = CASE WHEN `+outOfRuns+` THEN 'excluded' ELSE 'pending' END,
 				attempt_id = NULL, updated_at = $3, version = c.version + 1

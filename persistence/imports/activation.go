@@ -283,9 +283,10 @@ func (t *activation) insert() (added int, err error) {
 			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
 		)
 		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
-			updated_at, version)
+			updated_at, version, not_before, expires_at, precedence)
 			SELECT r.id, $2, r.number, base.position + r.line, $3, $4,
-			'`+string(contact.Pending)+`', $5, $6, $7, $6, $6, 1
+			'`+string(contact.Pending)+`', $5, greatest($6, r.not_before), $7, $6, $6, 1,
+				r.not_before, r.expires_at, r.precedence
 			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
 			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At,
 		int(t.DueClass))
@@ -380,12 +381,14 @@ func (t *activation) readmit() ([]campaign.NewContact, error) {
 	if t.Sticky {
 		return nil, nil
 	}
-	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables FROM import_rows r
+	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables, r.not_before, r.expires_at,
+			nullif($5 - r.precedence, $5) FROM import_rows r
 		JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
 		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id AND c.state = 'excluded' AND c.updated_at < $3
-		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap)
+		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap,
+		contact.DefaultPriority)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c campaign.NewContact, err error) {
-		err = row.Scan(&c.Number, &c.Variables)
+		err = row.Scan(&c.Number, &c.Variables, &c.Times.NotBefore, &c.Times.ExpiresAt, &c.Times.Priority)
 		return c, err
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
 	"dialler/persistence/failure"
@@ -202,7 +203,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 		return nil
 	}
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rows"}, []string{"import_id", "line", "id", "number", "hash",
-		"variables"},
+		"variables", "not_before", "expires_at", "precedence"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := &rows[i]
 			var vars []byte
@@ -213,8 +214,10 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 				}
 				vars = column.CleanJSON(b)
 			}
+			var times contact.Contact
+			times.Take(r.Times)
 			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), table.VariablesHash(r.Variables),
-				vars}, nil
+				vars, times.NotBefore, times.ExpiresAt, int32(times.Precedence)}, nil //nolint:gosec // from -4 to 5
 		}))
 	return err
 }

@@ -40,6 +40,9 @@ func dueOrder(t *testing.T, w *world) {
 				due = w.now.Add(time.Minute) // not yet
 			}
 			c.DueAt = &due
+			if rnd.IntN(2) == 0 {
+				c.Precedence = rnd.IntN(contact.PriorityCap+1) - contact.DefaultPriority + 1
+			}
 			if c.DueClass == contact.DueRetry || c.DueClass == contact.DueCallback {
 				c.Used = rnd.IntN(4)
 				c.State = contact.Waiting
@@ -188,7 +191,7 @@ func nextDue(t *testing.T, w *world) {
 func callable(t *testing.T, w *world) {
 	is := func(want bool, what string) {
 		t.Helper()
-		got, err := w.store.Callable(t.Context(), w.c.ID, w.c.Run)
+		got, err := w.store.Callable(t.Context(), w.c.ID, w.c.Run, w.now)
 		must(t, err)
 		if got != want {
 			t.Errorf("%s: callable %v", what, got)
@@ -208,6 +211,8 @@ func callable(t *testing.T, w *world) {
 	is(true, "one waits")
 	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: c.Number, Reason: "import", CreatedAt: w.now}}})
 	is(false, "it is suppressed")
+	put(func(c *contact.Contact) { c.ExpiresAt = &w.now })
+	is(false, "it has expired")
 	soon := w.now.Add(time.Minute)
 	put(func(c *contact.Contact) { c.DueAt, c.State, c.ResultDueAt = nil, contact.Connected, &soon })
 	is(true, "a result is awaited")
@@ -478,6 +483,54 @@ func openAttempts(t *testing.T, w *world) {
 	}
 	if len(got) != 2 || got[a.ID] != w.c.ID || got[dialout.ID] != "" {
 		t.Errorf("open %v", got)
+	}
+}
+
+func expired(t *testing.T, w *world) {
+	past, future := w.now.Add(-time.Minute), w.now.Add(time.Minute)
+	expires := func(at *time.Time, change ...func(*contact.Contact)) contact.Contact {
+		c := w.contact(change...)
+		c.ExpiresAt = at
+		return c
+	}
+	late := expires(&w.now)
+	later := expires(&past, func(c *contact.Contact) { c.DueAt = &future })
+	w.commit(w.write(func(x *journal.Write) {
+		x.Contacts = []contact.Contact{late, later, expires(&future), w.contact(),
+			expires(&past, func(c *contact.Contact) { c.Run = w.c.Run + 1 }),
+			expires(&past, func(c *contact.Contact) { c.DueAt, c.State = nil, contact.Completed }),
+			expires(&past, func(c *contact.Contact) { c.Attempt = engine.AttemptID(id()) })}
+	}))
+	list, next, err := w.store.Expired(t.Context(), w.c.ID, w.c.Run, w.now, 10)
+	must(t, err)
+	if len(list) != 2 || list[0].ID != later.ID || list[1].ID != late.ID || next == nil || !next.Equal(future) {
+		t.Errorf("%d expired, the next at %v", len(list), next)
+	}
+	if list, _, err := w.store.Expired(t.Context(), w.c.ID, w.c.Run, w.now, 1); err != nil || len(list) != 1 {
+		t.Errorf("%d of the first: %v", len(list), err)
+	}
+}
+
+func addTimed(t *testing.T, w *world) {
+	soon, later := w.now.Add(time.Minute), w.now.Add(time.Hour)
+	first, last := 9, 0
+	add := w.insert(4)
+	add.Contacts[1].Times = contact.Times{NotBefore: &soon, ExpiresAt: &later}
+	add.Contacts[2].Times.Priority = &last
+	add.Contacts[3].Times.Priority = &first
+	_, err := w.store.AddContacts(t.Context(), add)
+	must(t, err)
+	var order []engine.ContactID
+	for _, c := range w.due(10) {
+		order = append(order, c.ID)
+	}
+	if want := []engine.ContactID{add.Contacts[3].ID, add.Contacts[0].ID, add.Contacts[2].ID}; !slices.Equal(order, want) {
+		t.Errorf("due are %v, want %v", order, want)
+	}
+	c, _, err := w.store.ContactByID(t.Context(), add.Contacts[1].ID)
+	must(t, err)
+	if !c.NotBefore.Equal(soon) || !c.DueAt.Equal(soon) || !c.ExpiresAt.Equal(later) {
+		t.Errorf("from %v until %v, due %v", c.NotBefore, c.ExpiresAt, c.DueAt)
 	}
 }
 

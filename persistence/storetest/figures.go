@@ -108,6 +108,8 @@ func (d *drawnCalls) step(p *called) {
 		d.end(p, contact.Excluded)
 	case p.c.Open() && d.yes(50):
 		d.end(p, contact.ManuallyStopped)
+	case p.c.Open() && p.c.Used > 0:
+		d.end(p, contact.Expired)
 	case p.c.Open():
 		d.end(p, contact.WindowClosed)
 	case p.c.State != contact.Excluded && len(p.calls) > 0 && p.calls[len(p.calls)-1].WasConnected() &&

@@ -34,6 +34,8 @@ func outlook(t *testing.T, w *world) {
 		func(c *contact.Contact) { c.State, c.DueAt = contact.Failed, nil },
 		func(c *contact.Contact) { c.State, c.DueAt = contact.Excluded, nil },
 		func(c *contact.Contact) { c.Run = w.c.Run + 1 },
+		func(c *contact.Contact) { c.ExpiresAt = &w.now },
+		func(c *contact.Contact) { c.NotBefore, c.ExpiresAt = &later, &later },
 	} {
 		all = append(all, w.contact(k))
 	}
@@ -58,24 +60,25 @@ func outlook(t *testing.T, w *world) {
 		x.Attempts = []attempt.Attempt{served, silent, unsent}
 		x.Suppressions = []journal.Suppression{{Number: all[2].Number, Reason: "do_not_call", CreatedAt: w.now}}
 	}))
-	o, err := w.store.Outlook(w.ctx, w.c.ID, w.c.Run)
+	o, err := w.store.Outlook(w.ctx, w.c.ID, w.c.Run, w.now)
 	must(t, err)
-	groups, err := w.store.WaitingNumbers(w.ctx, w.c.ID, w.c.Run)
+	groups, err := w.store.WaitingNumbers(w.ctx, w.c.ID, w.c.Run, w.now)
 	must(t, err)
 	waiting := 0
 	for _, g := range groups {
 		waiting += g.Count
-		if g.Sample != all[0].Number && g.Sample != all[1].Number {
+		if g.Sample != all[0].Number && g.Sample != all[1].Number && g.Sample != all[10].Number {
 			t.Errorf("%+v is not one of those that wait", g)
 		}
 	}
-	if waiting != 2 {
+	if waiting != 3 {
 		t.Errorf("%d numbers in groups", waiting)
 	}
 	want := campaign.Outlook{
-		Total: 8, Waiting: 2, Attempts: 3 + 1, TooLong: 1,
+		Total: 10, Waiting: 3, Attempts: 3 + 1 + 3, TooLong: 1, Later: 1,
 		Skipped: []campaign.SkipReason{
 			{Reason: "excluded", Count: 1},
+			{Reason: "expired", Count: 1},
 			{Reason: "in_progress", Count: 2},
 			{Reason: "processed", Count: 2},
 			{Reason: "suppressed", Count: 1},

@@ -21,8 +21,8 @@ type Port interface {
 	ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error)
 	Counters(ctx context.Context, id engine.CampaignID, run int) (campaign.Counters, error)
 	EventAt(ctx context.Context, id engine.CampaignID, seq int64) (e journal.Event, ok bool, err error)
-	Outlook(ctx context.Context, id engine.CampaignID, run int) (campaign.Outlook, error)
-	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int) ([]campaign.NumberGroup, error)
+	Outlook(ctx context.Context, id engine.CampaignID, run int, now time.Time) (campaign.Outlook, error)
+	WaitingNumbers(ctx context.Context, id engine.CampaignID, run int, now time.Time) ([]campaign.NumberGroup, error)
 	AbandonLedger(ctx context.Context, id engine.CampaignID, since time.Time) (pacing.Counts, error)
 	AbandonHours(ctx context.Context, id engine.CampaignID, since time.Time) (map[int64]pacing.Counts, error)
 	SavePacing(ctx context.Context, id engine.CampaignID, epoch int64, state pacing.State, at time.Time) error
@@ -38,7 +38,9 @@ type Port interface {
 	AbandonedSince(ctx context.Context, numbers []engine.PhoneNumber, since time.Time) (map[engine.PhoneNumber]time.Time,
 		error)
 	NextDue(ctx context.Context, id engine.CampaignID, run int) (next *time.Time, open int, err error)
-	Callable(ctx context.Context, id engine.CampaignID, run int) (bool, error)
+	Expired(ctx context.Context, id engine.CampaignID, run int, now time.Time, limit int) ([]contact.Contact, *time.Time,
+		error)
+	Callable(ctx context.Context, id engine.CampaignID, run int, now time.Time) (bool, error)
 	Exhausted(ctx context.Context, id engine.CampaignID, run int) (bool, error)
 	Suppressed(ctx context.Context, numbers ...engine.PhoneNumber) (map[engine.PhoneNumber]journal.Suppression, error)
 	SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,

@@ -73,6 +73,8 @@ var portCases = []testCase{
 	{"an import ends with its campaign", importOfNobody},
 	{"open attempts and open legs are found after a crash", openAttempts},
 	{"overdue results are found", overdue},
+	{"contacts that expired while they wait are found, and when the next one does", expired},
+	{"a list says when its contacts may be called", addTimed},
 	{"the end of a run closes the waiting contacts", bulk},
 	{"a bulk may be done in parts, and its campaign is active until then", bulkInParts},
 	{"an edit of max attempts reaches the contacts", retune},

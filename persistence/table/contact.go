@@ -53,6 +53,9 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Boolean("calling_back", func(c *ContactRow) *bool { return &c.CallingBack }),
 	column.Integer("callbacks_cancelled", func(c *ContactRow) *int { return &c.CallbacksCancelled }),
 	column.Integer("ends", func(c *ContactRow) *contact.Ends { return &c.Ends }),
+	column.Moment("not_before", func(c *ContactRow) **time.Time { return &c.NotBefore }),
+	column.Moment("expires_at", func(c *ContactRow) **time.Time { return &c.ExpiresAt }),
+	column.Integer("precedence", func(c *ContactRow) *int { return &c.Precedence }),
 }
 
 // VariablesHash detects changed variables, independent of the order of the map: they are sent to

@@ -36,7 +36,9 @@ export interface paths {
         /**
          * Add one contact and dial or queue it
          * @description An open contact with the same number gets the metadata merged and is not dialled twice (`queued`,
-         *     reason `merged`); a final one is reopened. A number that was called as often as the installation
+         *     reason `merged`); a final one is reopened. `not_before`, `expires_at` and `priority` say when the person may be
+         *     called and how soon among those due: until `not_before` the contact waits (`queued`, reason `not_before`), and
+         *     one that is not reached before `expires_at` ends as `expired`. Of an open contact the newest stand. A number that was called as often as the installation
          *     allows within its period waits (`queued`, reason `callee_cap`). Running and paused campaigns accept. Scope `trigger`.
          */
         post: operations["trigger"];
@@ -2688,6 +2690,23 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "contact.expired": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The contact was not reached before its expires_at. */
+        post: operations["onContactExpired"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "contact.excluded": {
         parameters: {
             query?: never;
@@ -2939,7 +2958,27 @@ export interface components {
             campaign_id: string;
             mobile: components["schemas"]["E164"];
             metadata?: components["schemas"]["Metadata"];
+            not_before?: components["schemas"]["NotBefore"];
+            expires_at?: components["schemas"]["ExpiresAt"];
+            priority?: components["schemas"]["Priority"];
         };
+        /**
+         * Format: date-time
+         * @description The person is called from then on: RFC 3339 with its offset, within 90 days.
+         * @example 2026-12-01T09:00:00+01:00
+         */
+        NotBefore: string;
+        /**
+         * Format: date-time
+         * @description No call leaves from then on: RFC 3339 with its offset, later than now and than not_before, within 90 days.
+         * @example 2026-12-01T18:00:00+01:00
+         */
+        ExpiresAt: string;
+        /**
+         * @description The highest is dialled first among contacts of the same kind that are due: callbacks, triggers, first attempts, retries of one pass.
+         * @default 5
+         */
+        Priority: number;
         TriggerReply: {
             /** @enum {string} */
             status: "dialled" | "queued";
@@ -3361,7 +3400,7 @@ export interface components {
             /** @description As the file has it, shortened. */
             phone_number: string;
             /** @enum {string} */
-            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
+            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
             message: string;
         };
         /** @enum {string} */
@@ -3370,9 +3409,9 @@ export interface components {
          * @description `waiting`: between two attempts; its last outcome says why.
          * @enum {string}
          */
-        ContactStatus: "pending" | "waiting" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded";
+        ContactStatus: "pending" | "waiting" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded";
         /** @enum {string} */
-        ContactFilter: "pending" | "waiting" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "unanswered";
+        ContactFilter: "pending" | "waiting" | "connected" | "completed" | "failed" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded" | "unanswered";
         Who: {
             user?: string;
             key?: string;
@@ -4421,6 +4460,8 @@ export interface components {
             window_closed: number;
             /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. */
             manually_stopped: number;
+            /** @description Contacts that ended so in this run; an exclusion or fresh attempts afterwards change nothing, a late result does. */
+            expired: number;
             /** @description Attempts that ended and count against Max Attempts. */
             attempts?: number;
             /** @description Answered attempts, including those under way. */
@@ -4447,7 +4488,7 @@ export interface components {
             abandon_rate: number | null;
             /** @description Mean length of the conversations that ended, from the bot's connection to the end: talk_s / conversations. */
             aht_s: number | null;
-            /** @description Processed contacts (completed, failed, abandoned, machine_detected, window_closed, manually_stopped, by `states`) of total − excluded. */
+            /** @description Processed contacts (completed, failed, abandoned, machine_detected, window_closed, manually_stopped, expired, by `states`) of total − excluded. */
             progress: number | null;
             /** @description Contacts by status; they add up to total. */
             states?: {
@@ -4542,6 +4583,9 @@ export interface components {
             };
             live_state?: components["schemas"]["AttemptState"];
             next_eligible_at: components["schemas"]["WhenOrNull"];
+            not_before: components["schemas"]["WhenOrNull"];
+            expires_at: components["schemas"]["WhenOrNull"];
+            priority: number;
             callback: {
                 state: components["schemas"]["CallbackState"];
                 at: components["schemas"]["WhenOrNull"];
@@ -4569,6 +4613,9 @@ export interface components {
             };
             live_state?: components["schemas"]["AttemptState"];
             next_eligible_at: components["schemas"]["WhenOrNull"];
+            not_before: components["schemas"]["WhenOrNull"];
+            expires_at: components["schemas"]["WhenOrNull"];
+            priority: number;
             callback: {
                 state: components["schemas"]["CallbackState"];
                 at: components["schemas"]["WhenOrNull"];
@@ -4581,7 +4628,7 @@ export interface components {
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "excluded" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload" | "max_lines";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded" | "not_before" | "expires_before" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload" | "max_lines";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */
@@ -5084,7 +5131,7 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
         Webhook: {
             id: string;
             url: string;
@@ -6851,6 +6898,9 @@ export interface operations {
                     contacts: {
                         mobile: components["schemas"]["E164"];
                         metadata?: components["schemas"]["Metadata"];
+                        not_before?: components["schemas"]["NotBefore"];
+                        expires_at?: components["schemas"]["ExpiresAt"];
+                        priority?: components["schemas"]["Priority"];
                     }[];
                 };
             };
@@ -6917,7 +6967,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Each `{"mobile", "metadata"}`; one that is not is `invalid`. */
+                    /** @description Each `{"mobile", "metadata", "not_before", "expires_at", "priority"}`, of which mobile is required; one that is not is `invalid`. */
                     contacts: unknown[];
                 };
             };
@@ -10532,6 +10582,44 @@ export interface operations {
                 "application/json": {
                     /** @constant */
                     type: "contact.manually_stopped";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["ContactEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactExpired: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "contact.expired";
                     /**
                      * Format: date-time
                      * @description When it happened.

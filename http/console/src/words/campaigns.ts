@@ -12,6 +12,7 @@ export const finalStates = [
   'machine_detected',
   'window_closed',
   'manually_stopped',
+  'expired',
 ] as const satisfies readonly State[];
 
 function inState(c: Campaign, s: State): number {

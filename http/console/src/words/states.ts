@@ -37,6 +37,7 @@ export const contactStatus: Record<Schemas['ContactStatus'], Named> = {
   machine_detected: { label: 'Machine detected', tone: 'purple' },
   window_closed: { label: 'Window closed', tone: 'grey' },
   manually_stopped: { label: 'Manually stopped', tone: 'grey' },
+  expired: { label: 'Expired', tone: 'grey' },
   excluded: { label: 'Excluded', tone: 'grey' },
 };
 

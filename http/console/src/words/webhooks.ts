@@ -22,6 +22,7 @@ export const webhookTypes: WebhookType[] = [
   'contact.machine_detected',
   'contact.window_closed',
   'contact.manually_stopped',
+  'contact.expired',
   'contact.excluded',
   'callback.scheduled',
   'callback.cancelled',

@@ -52,6 +52,7 @@ function campaign(change: Partial<Campaign> = {}): Campaign {
       machine_detected: 2,
       window_closed: 0,
       manually_stopped: 0,
+      expired: 0,
       answer_rate: 0.5,
       completion_rate: 0.9,
       abandon_rate: 0.01,

@@ -72,6 +72,15 @@ export function CountersCard({ campaign }: { campaign: Campaign }) {
             {count(k.manually_stopped)}
           </Stat>
         )}
+        {k.expired > 0 && (
+          <Stat
+            name="expired"
+            label="Expired"
+            about="Contacts that were not reached before the time until which they may be called."
+          >
+            {count(k.expired)}
+          </Stat>
+        )}
       </Stats>
     </Card>
   );

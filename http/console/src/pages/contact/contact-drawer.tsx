@@ -58,6 +58,9 @@ function Shown({ campaign: c, contact: k }: { campaign: Still; contact: Schemas[
     ['Source', words(k.source)],
     ['Added', <When key="added" at={k.created_at} zone={zone} />],
   ];
+  if (k.not_before !== null) facts.push(['Not before', <When key="from" at={k.not_before} zone={zone} precise />]);
+  if (k.expires_at !== null) facts.push(['Expires', <When key="until" at={k.expires_at} zone={zone} precise />]);
+  if (k.priority !== 5) facts.push(['Priority', k.priority]);
   return (
     <Stack>
       <Group gap="sm">
