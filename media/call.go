@@ -89,9 +89,10 @@ type call struct {
 	// Receiving.
 	in         jitter.Buffer
 	events     dtmf
-	lastSign   int64 // of RTP or RTCP received
-	silent     bool  // MediaSilent was told
-	lastAudio  int64 // when audio was last delivered or filled in
+	touches    *touches // nil: keys do not come as tones
+	lastSign   int64    // of RTP or RTCP received
+	silent     bool     // MediaSilent was told
+	lastAudio  int64    // when audio was last delivered or filled in
 	tsKnown    bool
 	nextTS     uint32
 	lostBefore uint64
@@ -235,6 +236,7 @@ func (c *call) answer(text []byte, at time.Time) {
 			c.det = amd.New(c.rules())
 		case engine.AMDOff:
 		}
+		c.listenForTouches()
 	}
 	c.unlock()
 	c.sock.answer(c, &a)
@@ -250,6 +252,7 @@ func (c *call) move(a *sdp.Answer) {
 	}
 	c.ans = *a
 	c.lastSign = c.e.now()
+	c.listenForTouches()
 }
 
 // hold stops both sides from sending until the next description; mu is held.
@@ -394,24 +397,15 @@ func (c *call) playMessage() {
 
 func (c *call) hearDigit(digit byte) (by engine.LegID) {
 	c.mu.Lock()
-	if c.link != nil {
+	again, o := c.toldOf(digit), c.other
+	if !again && c.link != nil {
 		c.link.WriteDigit(digit)
 	}
-	o := c.other
 	c.unlock()
-	if o == nil {
+	if again || o == nil {
 		return ""
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.closed || !o.answered || len(o.keys.queue) >= keysCap:
-	case o.byINFO || o.ans.Events < 0:
-		return o.leg
-	default:
-		o.keys.queue += string(rune(digit))
-	}
-	return ""
+	return o.press(digit)
 }
 
 // close ends everything and returns the call's quality figures.

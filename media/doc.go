@@ -16,8 +16,8 @@
 // readers and pacers are shared by all calls. Package botlink owns the bot's socket, package amd
 // the verdict.
 //
-// Packages that know nothing of calls are below this one: codec, conceal and jitter handle audio,
-// sdp and srtp the descriptions and their keys, demux the owners of packets, datagram the batches
+// Packages that know nothing of calls are below this one: codec, conceal, jitter and touchtone handle
+// audio, sdp and srtp the descriptions and their keys, demux the owners of packets, datagram the batches
 // of system calls.
 //
 // # Invariants
@@ -66,6 +66,12 @@
 // whatever is not encrypted and authentic is dropped and counted, including RTCP. Packets find
 // their call before decryption: addresses and SSRC are in clear. Keys are never logged; see
 // docs/adr/0016.
+//
+// # Keys
+//
+// Keys come as telephone-event (RFC 4733). Where the answer does not have it, and the trunk does not
+// use INFO, the callee's audio is searched for their tones (package touchtone), until a key comes in
+// another way. A key goes to the bot, the owner of the call and a joined leg once, however it came.
 //
 // # Recording
 //

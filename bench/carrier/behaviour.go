@@ -48,6 +48,14 @@ const (
 	CancelLost    Cancel = "lost"    // it gets lost, and the phone rings on
 )
 
+// DTMF is how keys are sent.
+type DTMF string
+
+// The ways of keys; "" is telephone-event (RFC 4733).
+const (
+	DTMFInband DTMF = "inband" // tones in the audio; telephone-event is not agreed
+)
+
 // Behaviour defines one call. The zero value of every span is "at once", so Behaviour{Kind: Human}
 // sends 100, 180 and 200 back to back.
 type Behaviour struct {
@@ -99,9 +107,10 @@ type Behaviour struct {
 	// instead of the kind's own words. It starts with the caller's ACK, before which nothing is
 	// sent, so that all of it is heard; digital silence follows.
 	Recording string `json:"recording,omitempty"`
-	// Digits are pressed Press after the answer (RFC 4733).
+	// Digits are pressed Press after the answer, as DTMF says.
 	Digits string    `json:"digits,omitempty"`
 	Press  draw.Span `json:"press,omitzero"`
+	DTMF   DTMF      `json:"dtmf,omitempty"`
 	// Mute sends no RTP at all: one-way audio, towards the callee only.
 	Mute bool `json:"mute,omitempty"`
 	// Deaf announces a=sendonly: one-way audio, from the callee only.
@@ -157,6 +166,11 @@ func (b *Behaviour) validate() error {
 	case "", CancelUnknown, CancelLost:
 	default:
 		return fmt.Errorf("behaviour cancel %q is unknown; use unknown or lost, or leave it out", b.Cancel)
+	}
+	switch b.DTMF {
+	case "", DTMFInband:
+	default:
+		return fmt.Errorf("behaviour dtmf %q is unknown; use inband or leave it out", b.DTMF)
 	}
 	if b.Recording != "" {
 		if !b.Kind.answers() {
