@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -99,11 +100,19 @@ func (s *socket) flush(w *datagram.Writer) {
 	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }
 
-// bindPair binds an even port and the odd one above it.
-func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
-	at := func(port uint16) (*net.UDPConn, error) {
-		return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+// bindPort binds one port.
+func (e *Engine) bindPort(at netip.AddrPort) (*net.UDPConn, error) {
+	bind := net.ListenConfig{Control: e.cfg.Control}
+	conn, err := bind.ListenPacket(context.Background(), "udp4", at.String())
+	if err != nil {
+		return nil, err
 	}
+	return conn.(*net.UDPConn), nil
+}
+
+// bindPair binds an even port and the odd one above it.
+func (e *Engine) bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
+	at := func(port uint16) (*net.UDPConn, error) { return e.bindPort(netip.AddrPortFrom(ip, port)) }
 	for port, ok := ports.next(); ok; port, ok = ports.next() {
 		var a, b *net.UDPConn
 		if a, err = at(port); err != nil {
@@ -144,7 +153,7 @@ func (r *portRange) next() (uint16, bool) {
 }
 
 func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket, error) {
-	a, b, err := bindPair(ip, ports)
+	a, b, err := e.bindPair(ip, ports)
 	if err != nil {
 		return nil, fmt.Errorf("media: RTP port: %w", err)
 	}
