@@ -107,6 +107,7 @@ const (
 	MediaFailed        MediaEventKind = "failed"          // the SDP answer is unusable
 	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same for the far leg named by Session
 	MediaBotVerdict    MediaEventKind = "bot_verdict"     // the bot reported a machine, a fax or SIT
+	MediaIntercepted   MediaEventKind = "intercepted"     // before the answer: tones of a number out of service
 )
 
 // MediaEvent is one event of an attempt's media path. Seq counts from 1

@@ -86,6 +86,8 @@ type call struct {
 
 	clock int64 // of the current packet or tick
 
+	early *early // nil: what comes before the answer is dropped
+
 	// Receiving.
 	in         jitter.Buffer
 	events     dtmf
@@ -226,6 +228,7 @@ func (c *call) answer(text []byte, at time.Time) {
 		c.move(&a)
 	} else {
 		c.dest, c.ans, c.lastSign = a.Remote, a, now
+		c.early, c.wb = nil, nil
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
 		c.nextReport = now + untilReport()/2 // the first report comes early (§6.2)
 		if c.record && c.e.cfg.Recorder != nil {

@@ -24,8 +24,10 @@
 //
 //   - No command blocks, and no sink is called under a lock.
 //   - Events of a call are delivered one at a time, Seq 1, 2, 3 without gaps.
-//   - Nothing is classified, or sent to a bot, before the SDP answer of the
-//     200 OK: early media matches no call and is dropped.
+//   - Nothing is classified, recorded or sent to a bot before the SDP answer of the
+//     200 OK. Early media from the address of a provisional response's SDP is
+//     searched for the tones of a number out of service (early.go), nothing else;
+//     any other matches no call and is dropped.
 //   - No packet allocates. Per call there is no goroutine here; an attached bot
 //     has one.
 //   - Audio of one call never reaches another one; see package demux.

@@ -231,6 +231,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	}
 	e.mu.Unlock()
 	e.fetchVoicemail(cmd.Listen.Voicemail)
+	c.leaveEarly()
 	keys := c.offer(cmd.Profile)
 	if ok {
 		c.attach(sink)

@@ -195,6 +195,13 @@ func (s *socket) open(c *call, now int64) {
 	s.publish()
 }
 
+// early makes the call heard from an address before its answer; an invalid one ends that.
+func (s *socket) early(c *call, named netip.AddrPort) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.demux.Early(&c.peer, named)
+}
+
 // answer registers the call under its remote address and the other sources it may accept.
 func (s *socket) answer(c *call, a *sdp.Answer) {
 	l := c.latching(a)
@@ -247,6 +254,7 @@ type arrival struct {
 	call  *call
 	moved bool
 	claim bool // belongs to the call if its key has sealed it
+	early bool // before the answer
 }
 
 // read is the RTP reader loop.
@@ -291,8 +299,12 @@ func (s *socket) read(from *line) {
 				continue
 			}
 			b, source := r.Datagram(i)
-			if isRTCP(b) {
+			switch {
+			case isRTCP(b):
 				a.call.report(b, now)
+				continue
+			case a.early:
+				a.call.hearEarly(b, &pkt)
 				continue
 			}
 			var id demux.ID
@@ -348,6 +360,9 @@ func (s *socket) find(r *datagram.Reader, i int, now int64) arrival {
 	if p == nil {
 		s.e.counters.dropped[how].Add(1)
 		return arrival{}
+	}
+	if how == demux.RouteEarly {
+		return arrival{call: p.Owner.(*call), early: true}
 	}
 	if how == demux.RouteClaim {
 		return arrival{call: p.Owner.(*call), claim: true, moved: p.Remote != from}

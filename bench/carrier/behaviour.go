@@ -35,9 +35,12 @@ type Progress string
 // The ways of ringing.
 const (
 	Ringing    Progress = "ringing"     // 180
-	EarlyMedia Progress = "early_media" // 183 with SDP and an audible ringback tone
+	EarlyMedia Progress = "early_media" // 183 with SDP and Early's sound
 	NoProgress Progress = "none"        // nothing between 100 and the final response
 )
+
+// EarlySIT is Behaviour.Early for a number out of service.
+const EarlySIT = "sit"
 
 // Cancel is what becomes of a CANCEL.
 type Cancel string
@@ -64,9 +67,12 @@ type Behaviour struct {
 
 	Trying   draw.Span `json:"trying,omitzero"` // INVITE to 100
 	NoTrying bool      `json:"no_trying,omitempty"`
-	// Progress defaults to Ringing, and to NoProgress for Refuse.
-	Progress Progress  `json:"progress,omitempty"`
-	Post     draw.Span `json:"post,omitzero"` // post-dial delay: INVITE to 180 or 183
+	// Progress defaults to Ringing, to NoProgress for Refuse, and to EarlyMedia with Early.
+	Progress Progress `json:"progress,omitempty"`
+	// Early is what is heard before the answer: a ringback tone (""), special information tones and a
+	// notice ("sit"), or a WAV file.
+	Early string    `json:"early,omitempty"`
+	Post  draw.Span `json:"post,omitzero"` // post-dial delay: INVITE to 180 or 183
 	// Ring is the time from 180 to the final response. A NoAnswer with a Ring ends with Code (480
 	// if 0) after it, instead of waiting for CANCEL.
 	Ring draw.Span `json:"ring,omitzero"`
@@ -180,6 +186,11 @@ func (b *Behaviour) validate() error {
 			return fmt.Errorf("behaviour recording: %w", err)
 		}
 	}
+	if b.Early != "" && b.Early != EarlySIT {
+		if _, err := voice.ReadWAV(b.Early); err != nil {
+			return fmt.Errorf("behaviour early: %w", err)
+		}
+	}
 	for i := range len(b.Digits) {
 		if media.DigitEvent(b.Digits[i]) < 0 {
 			return fmt.Errorf("behaviour digits %q: only 0-9, *, # and A-D exist", b.Digits)
@@ -192,6 +203,8 @@ func (b *Behaviour) progress() Progress {
 	switch {
 	case b.Progress != "":
 		return b.Progress
+	case b.Early != "":
+		return EarlyMedia
 	case b.Kind == Refuse:
 		return NoProgress
 	}
