@@ -11,8 +11,9 @@ import (
 	"dialler/media/sdp"
 )
 
-// earlyCap is how many frames before the answer are heard: two minutes.
-const earlyCap = 6000
+// earlyCap is how many frames before the answer are heard: 20 s. What comes after as much ringing is
+// about the callee, who does not answer, and not about the number.
+const earlyCap = 1000
 
 // early hears what the far side sends before the answer: nothing but whether the network announces
 // that the number cannot be reached.

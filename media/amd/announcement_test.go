@@ -88,14 +88,19 @@ func TestWhatElseIsHeardBeforeTheAnswerIsNoAnnouncement(t *testing.T) {
 }
 
 func BenchmarkAnnouncement(b *testing.B) {
-	x := append(speech.Ringback(), speech.Utterance(rand.New(rand.NewPCG(1, 1)), 5*time.Second)...)
-	var a Announcement
-	b.ReportAllocs()
-	at := 0
-	for b.Loop() {
-		if at += FrameSamples; at+FrameSamples > len(x) {
-			at = 0
-		}
-		a.Feed(x[at : at+FrameSamples])
+	f := func(name string, x []int16) {
+		b.Run(name, func(b *testing.B) {
+			var a Announcement
+			b.ReportAllocs()
+			at := 0
+			for b.Loop() {
+				if at += FrameSamples; at+FrameSamples > len(x) {
+					at = 0
+				}
+				a.Feed(x[at : at+FrameSamples])
+			}
+		})
 	}
+	f("ringing", speech.Ringback())
+	f("speech", speech.Utterance(rand.New(rand.NewPCG(1, 1)), 5*time.Second))
 }
