@@ -22,7 +22,7 @@ type Announcement struct {
 	hearing bool
 }
 
-// Feed processes the next FrameSamples samples; it returns true from the tones on.
+// Feed processes the next FrameSamples samples; it says whether such tones are sounding.
 func (a *Announcement) Feed(frame []int16) bool {
 	if !a.hearing {
 		a.hearing = true
@@ -31,8 +31,8 @@ func (a *Announcement) Feed(frame []int16) bool {
 	e := &a.ear
 	e.hearTones(frame)
 	tonal := e.share >= toneShare && e.hz > 312 && (e.level > e.floor+3 || e.level > steadyTone)
-	a.tones.feed(e.frames, tonal || e.pair, e.pair, e.double, e.hz, e.share, e.level, 0, false, false)
-	return a.tones.sit() && !a.tones.trouble() || a.tones.unobtainable()
+	a.tones.feed(e.frames, tonal, false, e.double, e.hz, e.share, e.level, 0, false, false)
+	return a.tones.sit() && !a.tones.trouble() || a.tones.unobtainable() && !progressPair(&e.past)
 }
 
 // trouble says that the SIT that sounds is one of North America's for a network without a free line:
@@ -46,7 +46,7 @@ func (t *tracker) trouble() bool {
 func (t *tracker) unobtainable() bool {
 	now, before := &t.now, &t.last[0]
 	switch {
-	case now.pair || !progressHz(now.hz) || now.frames < unobtainableOn:
+	case !progressHz(now.hz) || now.frames < unobtainableOn:
 		return false
 	case now.frames >= unobtainableMin:
 		return true
