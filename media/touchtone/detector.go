@@ -153,6 +153,8 @@ func (d *Detector) hear(x *[window]float32) (key byte, begins bool) {
 }
 
 // look finds the strongest tone of each group.
+//
+//go:norace
 func look(x *[window]float32) (v view) {
 	var loud float32
 	for _, s := range x {
