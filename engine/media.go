@@ -102,11 +102,12 @@ const (
 	MediaBotFirstAudio MediaEventKind = "bot_first_audio" // first bot frame sent to the callee
 	MediaBotClosed     MediaEventKind = "bot_closed"      // the bot closed or lost its socket
 	MediaPlayed        MediaEventKind = "played"          // the information message or voicemail message ended
-	MediaDigit         MediaEventKind = "digit"           // RFC 4733 digit from the callee
+	MediaDigit         MediaEventKind = "digit"           // key of the callee, by telephone-event or tone
 	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
 	MediaFailed        MediaEventKind = "failed"          // the SDP answer is unusable
 	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same for the far leg named by Session
 	MediaBotVerdict    MediaEventKind = "bot_verdict"     // the bot reported a machine, a fax or SIT
+	MediaIntercepted   MediaEventKind = "intercepted"     // before the answer: tones of a number out of service
 )
 
 // MediaEvent is one event of an attempt's media path. Seq counts from 1

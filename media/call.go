@@ -87,12 +87,15 @@ type call struct {
 
 	clock int64 // of the current packet or tick
 
+	early *early // nil: what comes before the answer is dropped
+
 	// Receiving.
 	in         jitter.Buffer
 	events     dtmf
-	lastSign   int64 // of RTP or RTCP received
-	silent     bool  // MediaSilent was told
-	lastAudio  int64 // when audio was last delivered or filled in
+	touches    *touches // nil: keys do not come as tones
+	lastSign   int64    // of RTP or RTCP received
+	silent     bool     // MediaSilent was told
+	lastAudio  int64    // when audio was last delivered or filled in
 	tsKnown    bool
 	nextTS     uint32
 	lostBefore uint64
@@ -226,6 +229,7 @@ func (c *call) answer(text []byte, at time.Time) {
 		c.move(&a)
 	} else {
 		c.dest, c.ans, c.lastSign = a.Remote, a, now
+		c.early, c.wb = nil, nil
 		c.answered, c.answeredAt, c.lastAudio = true, at, now
 		c.nextReport = now + untilReport()/2 // the first report comes early (§6.2)
 		if c.record && c.e.cfg.Recorder != nil {
@@ -236,6 +240,7 @@ func (c *call) answer(text []byte, at time.Time) {
 			c.det = amd.New(c.rules())
 		case engine.AMDOff:
 		}
+		c.listenForTouches()
 	}
 	c.unlock()
 	c.sock.answer(c, &a)
@@ -251,6 +256,7 @@ func (c *call) move(a *sdp.Answer) {
 	}
 	c.ans = *a
 	c.lastSign = c.e.now()
+	c.listenForTouches()
 }
 
 // patience is how long nothing may come from the far side, in nanoseconds; mu is held.
@@ -406,24 +412,15 @@ func (c *call) playMessage() {
 
 func (c *call) hearDigit(digit byte) (by engine.LegID) {
 	c.mu.Lock()
-	if c.link != nil {
+	again, o := c.toldOf(digit), c.other
+	if !again && c.link != nil {
 		c.link.WriteDigit(digit)
 	}
-	o := c.other
 	c.unlock()
-	if o == nil {
+	if again || o == nil {
 		return ""
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.closed || !o.answered || len(o.keys.queue) >= keysCap:
-	case o.byINFO || o.ans.Events < 0:
-		return o.leg
-	default:
-		o.keys.queue += string(rune(digit))
-	}
-	return ""
+	return o.press(digit)
 }
 
 // close ends everything and returns the call's quality figures.

@@ -16,16 +16,18 @@
 // readers and pacers are shared by all calls. Package botlink owns the bot's socket, package amd
 // the verdict.
 //
-// Packages that know nothing of calls are below this one: codec, conceal and jitter handle audio,
-// sdp and srtp the descriptions and their keys, demux the owners of packets, datagram the batches
+// Packages that know nothing of calls are below this one: codec, conceal, jitter and touchtone handle
+// audio, sdp and srtp the descriptions and their keys, demux the owners of packets, datagram the batches
 // of system calls.
 //
 // # Invariants
 //
 //   - No command blocks, and no sink is called under a lock.
 //   - Events of a call are delivered one at a time, Seq 1, 2, 3 without gaps.
-//   - Nothing is classified, or sent to a bot, before the SDP answer of the
-//     200 OK: early media matches no call and is dropped.
+//   - Nothing is classified, recorded or sent to a bot before the SDP answer of the
+//     200 OK. Early media from the address of a provisional response's SDP is
+//     searched for the tones of a number out of service (early.go), nothing else;
+//     any other matches no call and is dropped.
 //   - No packet allocates. Per call there is no goroutine here; an attached bot
 //     has one.
 //   - Audio of one call never reaches another one; see package demux.
@@ -66,6 +68,12 @@
 // whatever is not encrypted and authentic is dropped and counted, including RTCP. Packets find
 // their call before decryption: addresses and SSRC are in clear. Keys are never logged; see
 // docs/adr/0016.
+//
+// # Keys
+//
+// Keys come as telephone-event (RFC 4733). Where the answer does not have it, and the trunk does not
+// use INFO, the callee's audio is searched for their tones (package touchtone), until a key comes in
+// another way. A key goes to the bot, the owner of the call and a joined leg once, however it came.
 //
 // # Recording
 //

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,6 +32,8 @@ type Config struct {
 	// PortMin and PortMax bound the UDP ports, inclusive; a socket takes an even one for RTP and
 	// the odd one above for RTCP. PortMax 0 means any free ports.
 	PortMin, PortMax int
+	// Control, if set, is called for each socket before it is bound (net.ListenConfig.Control).
+	Control func(network, address string, c syscall.RawConn) error
 	// Sockets is the number of RTP sockets that all calls share; default 32. More are opened, up to
 	// SocketCap (default 1024), while more calls than that are ringing or unheard and may latch.
 	Sockets, SocketCap int
@@ -234,6 +237,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	}
 	e.mu.Unlock()
 	e.fetchVoicemail(cmd.Listen.Voicemail)
+	c.leaveEarly()
 	keys := c.offer(cmd.Profile)
 	if ok {
 		c.attach(sink)

@@ -97,11 +97,8 @@ func (c *call) measure(ts uint32, now int64) {
 // deliver receives packets in order; mu is held.
 func (c *call) deliver(ts uint32, pt uint8, payload []byte) {
 	if c.absent = true; c.ans.Event(pt) {
-		if digit, ok := c.events.packet(ts, payload); ok {
-			c.emit(engine.MediaEvent{Kind: engine.MediaDigit, Digit: digit})
-			if c.link != nil {
-				c.link.WriteDigit(digit)
-			}
+		if digit, ok := c.events.packet(ts, payload); ok && !c.toldOf(digit) {
+			c.pressed(digit)
 		}
 		return
 	}
@@ -169,6 +166,9 @@ func (c *call) conceal(ts uint32) {
 		c.frame(frame[:], codec.Ulaw)
 		made++
 	}
+	if c.touches != nil && missing-made > 1 {
+		c.touches.Pause()
+	}
 	for range min(missing-filled, concealCap) - made {
 		c.quiet()
 	}
@@ -235,6 +235,9 @@ func (c *call) frame(b []byte, law codec.Codec) {
 	if c.det != nil {
 		c.classify(b, law)
 	}
+	if c.touches != nil {
+		c.touched(b, law)
+	}
 	c.hand(b, law, false)
 }
 
@@ -290,8 +293,8 @@ func quiet(ulaw []byte) bool {
 	return true
 }
 
-func (c *call) classify(b []byte, law codec.Codec) {
-	var pcm [codec.FrameBytes]int16
+// linear decodes 20 ms of G.711.
+func linear(b []byte, law codec.Codec) (pcm [codec.FrameBytes]int16) {
 	table := &codec.UlawToPCM
 	if law == codec.Alaw {
 		table = &codec.AlawToPCM
@@ -299,6 +302,11 @@ func (c *call) classify(b []byte, law codec.Codec) {
 	for i, v := range b {
 		pcm[i] = table[v]
 	}
+	return pcm
+}
+
+func (c *call) classify(b []byte, law codec.Codec) {
+	pcm := linear(b, law)
 	c.det.Ours(c.ours())
 	d, ok := c.det.Feed(pcm[:])
 	if c.judged {

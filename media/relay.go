@@ -169,6 +169,9 @@ func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool)
 	if len(pkt.Payload) == 0 || (law == codec.None && !event) {
 		return true
 	}
+	if event && int(payload[0]) < len(digits) && c.touches.again(digits[payload[0]], now) {
+		return true
+	}
 	if law == codec.G722 { // in order or not: a late packet is not worth waiting for
 		if c.wbOut == nil {
 			c.wbOut = codec.NewWideband()

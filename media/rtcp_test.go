@@ -18,7 +18,7 @@ import (
 // pair returns a phone on an even port, and the socket for reports above it.
 func pair(t *testing.T, ssrc uint32) (*phone, *net.UDPConn) {
 	t.Helper()
-	a, b, err := bindPair(addr(1).Addr(), newPortRange(0, 0))
+	a, b, err := new(Engine).bindPair(addr(1).Addr(), newPortRange(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

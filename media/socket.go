@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -99,11 +100,19 @@ func (s *socket) flush(w *datagram.Writer) {
 	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }
 
-// bindPair binds an even port and the odd one above it.
-func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
-	at := func(port uint16) (*net.UDPConn, error) {
-		return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+// bindPort binds one port.
+func (e *Engine) bindPort(at netip.AddrPort) (*net.UDPConn, error) {
+	bind := net.ListenConfig{Control: e.cfg.Control}
+	conn, err := bind.ListenPacket(context.Background(), "udp4", at.String())
+	if err != nil {
+		return nil, err
 	}
+	return conn.(*net.UDPConn), nil
+}
+
+// bindPair binds an even port and the odd one above it.
+func (e *Engine) bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
+	at := func(port uint16) (*net.UDPConn, error) { return e.bindPort(netip.AddrPortFrom(ip, port)) }
 	for port, ok := ports.next(); ok; port, ok = ports.next() {
 		var a, b *net.UDPConn
 		if a, err = at(port); err != nil {
@@ -144,7 +153,7 @@ func (r *portRange) next() (uint16, bool) {
 }
 
 func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket, error) {
-	a, b, err := bindPair(ip, ports)
+	a, b, err := e.bindPair(ip, ports)
 	if err != nil {
 		return nil, fmt.Errorf("media: RTP port: %w", err)
 	}
@@ -184,6 +193,13 @@ func (s *socket) open(c *call, now int64) {
 	defer s.mu.Unlock()
 	s.demux.Open(&c.peer, now)
 	s.publish()
+}
+
+// early makes the call heard from an address before its answer; an invalid one ends that.
+func (s *socket) early(c *call, named netip.AddrPort) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.demux.Early(&c.peer, named)
 }
 
 // answer registers the call under its remote address and the other sources it may accept.
@@ -238,6 +254,7 @@ type arrival struct {
 	call  *call
 	moved bool
 	claim bool // belongs to the call if its key has sealed it
+	early bool // before the answer
 }
 
 // read is the RTP reader loop.
@@ -282,8 +299,12 @@ func (s *socket) read(from *line) {
 				continue
 			}
 			b, source := r.Datagram(i)
-			if isRTCP(b) {
+			switch {
+			case isRTCP(b):
 				a.call.report(b, now)
+				continue
+			case a.early:
+				a.call.hearEarly(b, &pkt)
 				continue
 			}
 			var id demux.ID
@@ -339,6 +360,9 @@ func (s *socket) find(r *datagram.Reader, i int, now int64) arrival {
 	if p == nil {
 		s.e.counters.dropped[how].Add(1)
 		return arrival{}
+	}
+	if how == demux.RouteEarly {
+		return arrival{call: p.Owner.(*call), early: true}
 	}
 	if how == demux.RouteClaim {
 		return arrival{call: p.Owner.(*call), claim: true, moved: p.Remote != from}

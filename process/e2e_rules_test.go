@@ -177,25 +177,30 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 	w.restart()
 	caller := person(2 * time.Second)
 	caller.Digits, caller.Press = "9", draw.Exactly(2200*time.Millisecond)
-	w.carrier(carrier.Config{Profile: []carrier.Behaviour{caller}})
-	to := newNumber()
-	id := w.dialout(to)
+	inband := caller
+	inband.DTMF = carrier.DTMFInband
+	to, toned := newNumber(), newNumber() // the second one's phone sends no telephone-event
+	w.carrier(carrier.Config{Script: map[engine.PhoneNumber][]carrier.Behaviour{
+		engine.PhoneNumber(to): {caller}, engine.PhoneNumber(toned): {inband}}})
+	ids := []engine.CallID{w.dialout(to), w.dialout(toned)}
 	// The bot disappears while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1},
 		Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
 	}
-	w.ended(id, engine.OutcomeAbandoned)
-	var list struct {
-		Suppressions []struct{ Number, Reason string }
-		Total        int
-	}
-	eventually(t, "the number is suppressed", func() bool {
-		w.operator("GET", "/api/v1/suppressions?number=%2B"+to[1:], nil).expect(200).into(&list)
-		return list.Total == 1
-	})
-	if x := list.Suppressions[0]; x.Number != to || x.Reason != "opt_out" {
-		t.Errorf("%+v", x)
+	for i, number := range []string{to, toned} {
+		w.ended(ids[i], engine.OutcomeAbandoned)
+		var list struct {
+			Suppressions []struct{ Number, Reason string }
+			Total        int
+		}
+		eventually(t, "the number is suppressed", func() bool {
+			w.operator("GET", "/api/v1/suppressions?number=%2B"+number[1:], nil).expect(200).into(&list)
+			return list.Total == 1
+		})
+		if x := list.Suppressions[0]; x.Number != number || x.Reason != "opt_out" {
+			t.Errorf("%+v", x)
+		}
 	}
 	if err := w.bot.Configure(bot.Config{Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {
 		t.Fatal(err)
@@ -210,5 +215,29 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 		}
 		return true
 	})
+	w.quiet()
+}
+
+func TestAnAnnouncementBeforeTheAnswerMakesARefusalAnInvalidNumber(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{dialoutRing: 3 * time.Second}, time.Second)
+	ring := draw.Exactly(2500 * time.Millisecond)
+	dead, away, looped, there := newNumber(), newNumber(), newNumber(), newNumber()
+	w.carrier(carrier.Config{Script: map[engine.PhoneNumber][]carrier.Behaviour{
+		engine.PhoneNumber(dead):   {{Kind: carrier.Refuse, Code: 480, Early: carrier.EarlySIT, Ring: ring}},
+		engine.PhoneNumber(away):   {{Kind: carrier.Refuse, Code: 480, Progress: carrier.EarlyMedia, Ring: ring}},
+		engine.PhoneNumber(looped): {{Kind: carrier.NoAnswer, Early: carrier.EarlySIT}},
+		engine.PhoneNumber(there):  {{Kind: carrier.Human, Early: carrier.EarlySIT, Ring: ring}},
+	}})
+	ids := map[string]engine.CallID{}
+	for _, number := range []string{dead, away, looped, there} {
+		ids[number] = w.dialout(number)
+	}
+	if c := w.ended(ids[dead], engine.OutcomeInvalidNumber); c.SIPReason != "Announced as out of service" {
+		t.Errorf("the API shows %+v", c)
+	}
+	w.ended(ids[away], engine.OutcomeNoAnswer)
+	w.ended(ids[looped], engine.OutcomeInvalidNumber)
+	w.ended(ids[there], engine.OutcomeCompleted)
 	w.quiet()
 }

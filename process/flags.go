@@ -19,6 +19,8 @@ type Flags struct {
 	SIPExternal string `name:"sip-external" help:"${help_sip_external}" placeholder:"HOST"`
 	RTPHost     string `name:"rtp-host" help:"${help_rtp_host}" placeholder:"HOST"`
 	RTPPorts    string `name:"rtp-ports" help:"${help_rtp_ports}" placeholder:"MIN-MAX"`
+	SIPDSCP     int    `name:"sip-dscp" help:"${help_sip_dscp}" default:"24" placeholder:"N"`
+	RTPDSCP     int    `name:"rtp-dscp" help:"${help_rtp_dscp}" default:"46" placeholder:"N"`
 
 	DatabaseURL string `name:"database-url" help:"${help_db}" env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
 	DataDir     string `name:"data-dir" help:"${help_data_dir}" placeholder:"DIR"`

@@ -30,6 +30,13 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	if p.alone != nil {
 		fence = p.alone
 	}
+	control, err := marked("--sip-dscp", p.flags.SIPDSCP)
+	if err != nil {
+		return err
+	}
+	for i := range listeners {
+		listeners[i].Control = control
+	}
 	p.sip, err = sipstack.New(sipstack.Config{
 		OnLegOver: over, Transfers: true, OneCall: true, Fence: fence,
 		Media:     answered,
@@ -57,6 +64,9 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 		mc.Host = p.flags.RTPHost
 	}
 	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
+		return err
+	}
+	if mc.Control, err = marked("--rtp-dscp", p.flags.RTPDSCP); err != nil {
 		return err
 	}
 	mc.SocketCap = rtpPortCap()

@@ -658,6 +658,9 @@ func (w *World) SendDigit(leg engine.LegID, key byte, _ time.Duration) bool {
 	return true
 }
 
+// HearEarly implements actors.Media; the networks of this world announce nothing.
+func (w *World) HearEarly(engine.AttemptID, []byte) {}
+
 // HearDigit implements actors.Media; the bots of this world do not listen.
 func (w *World) HearDigit(engine.AttemptID, byte) engine.LegID { return "" }
 

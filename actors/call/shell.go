@@ -122,6 +122,8 @@ func (s *Shell) do(e call.Effect) {
 		d.Phone.CancelLeg(e.Leg)
 	case attempt.HangUp:
 		d.Phone.HangUpLeg(e.Leg, e.Cause)
+	case attempt.HearEarly:
+		d.Media.HearEarly(a.ID, e.SDP)
 	case attempt.AnswerMedia:
 		d.Stats.Answered.Add(1)
 		d.Media.Answer(a.ID, e.SDP, *a.AnsweredAt)

@@ -39,6 +39,9 @@ type Telephony interface {
 // events come as engine.MediaEvent to the sink.
 type Media interface {
 	Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer []byte, err error)
+	// HearEarly makes an unanswered call heard by the SDP of a provisional response, for an
+	// announcement of the network: engine.MediaIntercepted.
+	HearEarly(a engine.AttemptID, sdp []byte)
 	Answer(a engine.AttemptID, sdp []byte, at time.Time)
 	AttachBot(cmd engine.AttachBot)
 	// OpenSocket opens a bot's socket ahead of its call, on the node that will carry it. sink is

@@ -35,9 +35,12 @@ type Progress string
 // The ways of ringing.
 const (
 	Ringing    Progress = "ringing"     // 180
-	EarlyMedia Progress = "early_media" // 183 with SDP and an audible ringback tone
+	EarlyMedia Progress = "early_media" // 183 with SDP and Early's sound
 	NoProgress Progress = "none"        // nothing between 100 and the final response
 )
+
+// EarlySIT is Behaviour.Early for a number out of service.
+const EarlySIT = "sit"
 
 // Cancel is what becomes of a CANCEL.
 type Cancel string
@@ -48,6 +51,14 @@ const (
 	CancelLost    Cancel = "lost"    // it gets lost, and the phone rings on
 )
 
+// DTMF is how keys are sent.
+type DTMF string
+
+// The ways of keys; "" is telephone-event (RFC 4733).
+const (
+	DTMFInband DTMF = "inband" // tones in the audio; telephone-event is not agreed
+)
+
 // Behaviour defines one call. The zero value of every span is "at once", so Behaviour{Kind: Human}
 // sends 100, 180 and 200 back to back.
 type Behaviour struct {
@@ -56,9 +67,12 @@ type Behaviour struct {
 
 	Trying   draw.Span `json:"trying,omitzero"` // INVITE to 100
 	NoTrying bool      `json:"no_trying,omitempty"`
-	// Progress defaults to Ringing, and to NoProgress for Refuse.
-	Progress Progress  `json:"progress,omitempty"`
-	Post     draw.Span `json:"post,omitzero"` // post-dial delay: INVITE to 180 or 183
+	// Progress defaults to Ringing, to NoProgress for Refuse, and to EarlyMedia with Early.
+	Progress Progress `json:"progress,omitempty"`
+	// Early is what is heard before the answer: a ringback tone (""), special information tones and a
+	// notice ("sit"), or a WAV file.
+	Early string    `json:"early,omitempty"`
+	Post  draw.Span `json:"post,omitzero"` // post-dial delay: INVITE to 180 or 183
 	// Ring is the time from 180 to the final response. A NoAnswer with a Ring ends with Code (480
 	// if 0) after it, instead of waiting for CANCEL.
 	Ring draw.Span `json:"ring,omitzero"`
@@ -99,9 +113,10 @@ type Behaviour struct {
 	// instead of the kind's own words. It starts with the caller's ACK, before which nothing is
 	// sent, so that all of it is heard; digital silence follows.
 	Recording string `json:"recording,omitempty"`
-	// Digits are pressed Press after the answer (RFC 4733).
+	// Digits are pressed Press after the answer, as DTMF says.
 	Digits string    `json:"digits,omitempty"`
 	Press  draw.Span `json:"press,omitzero"`
+	DTMF   DTMF      `json:"dtmf,omitempty"`
 	// Mute sends no RTP at all: one-way audio, towards the callee only.
 	Mute bool `json:"mute,omitempty"`
 	// Deaf announces a=sendonly: one-way audio, from the callee only.
@@ -158,12 +173,22 @@ func (b *Behaviour) validate() error {
 	default:
 		return fmt.Errorf("behaviour cancel %q is unknown; use unknown or lost, or leave it out", b.Cancel)
 	}
+	switch b.DTMF {
+	case "", DTMFInband:
+	default:
+		return fmt.Errorf("behaviour dtmf %q is unknown; use inband or leave it out", b.DTMF)
+	}
 	if b.Recording != "" {
 		if !b.Kind.answers() {
 			return fmt.Errorf("behaviour %s: only a callee that answers plays a recording", b.Kind)
 		}
 		if _, err := voice.ReadWAV(b.Recording); err != nil {
 			return fmt.Errorf("behaviour recording: %w", err)
+		}
+	}
+	if b.Early != "" && b.Early != EarlySIT {
+		if _, err := voice.ReadWAV(b.Early); err != nil {
+			return fmt.Errorf("behaviour early: %w", err)
 		}
 	}
 	for i := range len(b.Digits) {
@@ -178,6 +203,8 @@ func (b *Behaviour) progress() Progress {
 	switch {
 	case b.Progress != "":
 		return b.Progress
+	case b.Early != "":
+		return EarlyMedia
 	case b.Kind == Refuse:
 		return NoProgress
 	}

@@ -267,7 +267,7 @@ func (c *call) progress(now time.Time) {
 			}
 			body = c.describe("sendrecv")
 			if c.stream != nil {
-				c.stream.Play(c.carrier.clips.ringback(c.stream.Codec), true)
+				c.stream.Play(c.carrier.clips.early(b.Early, c.rng, c.stream.Codec), true)
 			}
 		}
 	}

@@ -53,6 +53,9 @@ func (c *call) describe(direction string) []byte {
 	} else if codec, ok := c.carrier.media.Choose(c.remote.Codecs); ok {
 		codecs = []voice.Codec{codec}
 	}
+	if c.behaviour.DTMF == DTMFInband {
+		event = 0
+	}
 	return media.Describe(at, c.sdpVersion, codecs, event, direction)
 }
 
@@ -101,8 +104,13 @@ func (c *call) speakRecording() {
 }
 
 func (c *call) press() {
-	if c.behaviour.Digits != "" {
-		c.stream.Press(c.behaviour.Digits, c.behaviour.Press.Draw(c.rng))
+	b := c.behaviour
+	switch {
+	case b.Digits == "":
+	case b.DTMF == DTMFInband:
+		c.stream.Sound(c.stream.Codec.Encode(nil, voice.Keys(b.Digits)), b.Press.Draw(c.rng))
+	default:
+		c.stream.Press(b.Digits, b.Press.Draw(c.rng))
 	}
 }
 

@@ -82,6 +82,17 @@ func (c *clips) chatter(r *rand.Rand, codec voice.Codec) []byte {
 		func(r *rand.Rand) []int16 { return voice.Utterance(r, chatterLength) })
 }
 
+// early gives what is heard before the answer.
+func (c *clips) early(what string, r *rand.Rand, codec voice.Codec) []byte {
+	switch what {
+	case "":
+		return c.ringback(codec)
+	case EarlySIT:
+		return c.of(SIT, r, codec)
+	}
+	return c.recording(what, codec)
+}
+
 func (c *clips) ringback(codec voice.Codec) []byte {
 	return c.get(clipKey{"ringback", 0, codec}, func(*rand.Rand) []int16 { return voice.Ringback() })
 }

@@ -72,6 +72,8 @@ func TestConfigThatCannotWorkIsRefused(t *testing.T) {
 	f("digits", Config{Profile: []Behaviour{{Kind: Human, Digits: "12x"}}})
 	f("digits", Config{Profile: []Behaviour{{Kind: Human, Digits: "1\u0130"}}}) // its low byte is a 0
 	f("recording", Config{Profile: []Behaviour{{Kind: Human, Recording: "/nowhere.wav"}}})
+	f("dtmf", Config{Profile: []Behaviour{{Kind: Human, DTMF: "tones"}}})
+	f("early", Config{Profile: []Behaviour{{Kind: Refuse, Code: 480, Early: "/nowhere.wav"}}})
 	f("only a callee that answers", Config{Profile: []Behaviour{{Kind: NoAnswer, Recording: "/nowhere.wav"}}})
 	f("script of", Config{Script: script(number)})
 	f("kind", Config{Script: script(number, Behaviour{})})

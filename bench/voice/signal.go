@@ -3,6 +3,7 @@ package voice
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -98,6 +99,23 @@ func SIT(r *rand.Rand) []int16 {
 	at += samples(300 * time.Millisecond)
 	speech(r, out[at:at+3*Rate], pitch(r))
 	noise(r, out)
+	return out
+}
+
+// Keys are the tones of pressed keys (ITU-T Q.23), 0-9, *, # and A-D: 100 ms each, with a pause as long
+// before it.
+func Keys(pressed string) []int16 {
+	const layout = "123A456B789C*0#D"
+	low, high := [4]float64{697, 770, 852, 941}, [4]float64{1209, 1336, 1477, 1633}
+	n := samples(100 * time.Millisecond)
+	out := make([]int16, 2*n*len(pressed))
+	for i := range len(pressed) {
+		key := out[(2*i+1)*n : (2*i+2)*n]
+		if at := strings.IndexByte(layout, pressed[i]); at >= 0 {
+			tone(key, toneLevel, low[at/4])
+			tone(key, toneLevel, high[at%4])
+		}
+	}
 	return out
 }
 

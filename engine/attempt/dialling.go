@@ -92,10 +92,16 @@ func (m *Machine) ringing(ev Event) {
 	if m.A.RingingAt == nil {
 		m.A.RingingAt = at(ev.At)
 	}
+	if len(ev.Leg.SDP) > 0 {
+		m.emit(HearEarly{SDP: ev.Leg.SDP})
+	}
 	if m.A.State != Ringing {
 		m.emit(lineRinging)
 	}
 }
+
+// intercept notes an announcement; the call goes on, for the end of it decides.
+func (m *Machine) intercept(Event) { m.intercepted = true }
 
 // lateProgress records progress from before the cancellation took effect: the CANCEL was decided
 // before the INVITE left or the phone rang, but the report still says that it did.
@@ -186,6 +192,7 @@ func (m *Machine) nextLeg(ev Event) {
 	a := &m.A
 	m.disarm(TimerTrunk)
 	m.forget()
+	m.intercepted = false
 	a.Trunk = ev.Trunk
 	leg := Leg{ID: a.ID.Leg(len(a.Legs) + 1), Trunk: ev.Trunk}
 	a.Legs = append(a.Legs, leg)
@@ -275,6 +282,10 @@ func (m *Machine) ringTimedOut(ev Event) {
 	outcome := engine.OutcomeNoAnswer
 	if m.last().TryingAt == nil {
 		outcome = engine.OutcomeTrunkError // no response at all: the trunk's fault, not the callee's
+	}
+	if m.intercepted { // the announcement is repeated until the caller hangs up
+		r := disposition.Classify(disposition.Input{Code: 487, Intercepted: true})
+		outcome, m.A.Friendly = r.Outcome, r.Friendly
 	}
 	m.decide(ev.At, outcome, "", engine.PartySystem)
 	m.emit(Cancel{Leg: m.last().ID})

@@ -88,7 +88,8 @@ func (m *Machine) legOver(ev Event) {
 		consumes := true
 		// The far side refused just before our CANCEL arrived. Its answer outweighs a timeout of
 		// ours, but not a rule that required the CANCEL.
-		impatient := e.Outcome == engine.OutcomeNoAnswer || e.Outcome == engine.OutcomeTrunkError
+		impatient := e.Outcome == engine.OutcomeNoAnswer || e.Outcome == engine.OutcomeTrunkError ||
+			e.Outcome == engine.OutcomeInvalidNumber // by an announcement
 		if ev.Leg.Code != 487 && impatient {
 			r := m.classify(ev)
 			a.Outcome, a.HungUpBy, a.Friendly, a.RetryAfter = r.Outcome, hungUpBy(r), friendly(r, ev.Leg.Code), r.MinRetryAfter

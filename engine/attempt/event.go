@@ -33,6 +33,7 @@ const (
 	BotClosed        Kind = "bot_closed"         //
 	MessagePlayed    Kind = "message_played"     //
 	MediaSilent      Kind = "media_silent"       // RTP time-out
+	Intercepted      Kind = "intercepted"        // before the answer the network announced that it cannot be reached
 	MediaFailed      Kind = "media_failed"       // unusable SDP answer
 	RingTimedOut     Kind = "ring_timed_out"     //
 	BridgeTimedOut   Kind = "bridge_timed_out"   // the 2 s rule
@@ -65,7 +66,7 @@ const (
 var Kinds = []Kind{
 	Began, IntentRefused, LegSent, LegNotSent, LegTrying, LegRinging, LegAnswered, LegRefused,
 	LegSilent, LegHungUp, LegClosed, TrunkGranted, TrunkRefused, SeatGranted, VerdictLive,
-	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent,
+	VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed, MessagePlayed, MediaSilent, Intercepted,
 	MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, CallTimedOut, CancelRequested,
 	ExcludeRequested, HangUpRequested, DigitPressed, ResultStored, OwnerLost,
 	LegFenced, LegReferred, LegSession, TransferRequested, TransferAnswered, TransferFailed, TransferEnded,
@@ -163,6 +164,8 @@ func FromMedia(e engine.MediaEvent) (ev Event, ok bool) {
 		ev.Kind = MediaSilent
 	case engine.MediaFailed:
 		ev.Kind = MediaFailed
+	case engine.MediaIntercepted:
+		ev.Kind = Intercepted
 	case engine.MediaPeerSilent:
 		ev.Kind, ev.Peer = PeerSilent, engine.LegID(e.Session)
 	default:
@@ -230,6 +233,9 @@ type (
 		Leg   engine.LegID
 		Cause engine.HangUpCause
 	}
+	// HearEarly lets the audio before the answer be heard, for an announcement of the network;
+	// Intercepted may follow. It may be emitted again.
+	HearEarly struct{ SDP []byte }
 	// AnswerMedia starts the audio with the far side's SDP.
 	AnswerMedia struct{ SDP []byte }
 	// AttachBot opens the bot's socket; Deadline bounds all tries together.
@@ -314,6 +320,7 @@ func (Dial) effect()           {}
 func (Confirm) effect()        {}
 func (Cancel) effect()         {}
 func (HangUp) effect()         {}
+func (HearEarly) effect()      {}
 func (AnswerMedia) effect()    {}
 func (AttachBot) effect()      {}
 func (DetachBot) effect()      {}

@@ -77,6 +77,7 @@ func moves() []move {
 		media("message_played", MessagePlayed, engine.MediaPlayed),
 		media("media_silent", MediaSilent, engine.MediaSilent),
 		media("media_failed", MediaFailed, engine.MediaFailed),
+		media("intercepted", Intercepted, engine.MediaIntercepted),
 		timer(RingTimedOut, TimerRing), timer(BridgeTimedOut, TimerBridge),
 		{"bridge_timed_out unheard", BridgeTimedOut, func(w *world) Event {
 			ev := w.timer(TimerBridge)

@@ -59,6 +59,9 @@ type Machine struct {
 	epochs [timerSlots]int
 	// stood says that CountLive was emitted.
 	stood bool
+	// intercepted says that before the answer the network announced that the number cannot be
+	// reached, on the current leg. A restarted owner does not know it: the final response decides.
+	intercepted bool
 	// notBefore is the earliest time at which a timer fires; set when an owner restarts.
 	notBefore time.Time
 	out       []Effect            `snapshot:"-"`
@@ -66,7 +69,7 @@ type Machine struct {
 }
 
 // Parts implements snapshot.Parts.
-func (m *Machine) Parts() []any { return []any{&m.epochs, &m.stood, &m.notBefore} }
+func (m *Machine) Parts() []any { return []any{&m.epochs, &m.stood, &m.intercepted, &m.notBefore} }
 
 // timerSlots is the number of timers.
 const timerSlots = 7

@@ -94,7 +94,7 @@ func (r *rule) want() string {
 		return illegal // answered: this event is no longer possible, and nothing plays
 	case r.is(DigitPressed) && strings.HasSuffix(r.mv.name, "info"):
 		return r.stays("HearDigit") // the media path did not deliver it to the bot
-	case r.is(LegFenced, LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed,
+	case r.is(LegFenced, LegTrying, LegRinging, RingTimedOut, CancelRequested, ExcludeRequested, DigitPressed, Intercepted,
 		TrunkRefused, TrunkDue, BotFirstAudio):
 		return r.stays(nothing) // Stop and Exclude leave answered calls alone
 	case r.is(TrunkGranted) && r.repeated():
@@ -234,10 +234,10 @@ func (r *rule) beforeAnswer() string {
 		return r.stays("Line(released) Cancel")
 	case SeatGranted:
 		return r.stays("Line(released) " + line)
-	case DigitPressed, BridgeTimedOut, ScreenTimedOut, CallTimedOut:
+	case DigitPressed, Intercepted, BridgeTimedOut, ScreenTimedOut, CallTimedOut:
 		return r.stays(nothing)
 	}
-	return illegal // no media before the answer
+	return illegal // no other media before the answer
 }
 
 // unserved handles an answered call without a bot. Seat, verdict and bot may come in any order; the

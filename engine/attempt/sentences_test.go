@@ -180,6 +180,55 @@ func TestNoAnswerAfterTheRingTimeout(t *testing.T) {
 	}
 }
 
+func TestAnAnnouncementBeforeTheAnswerMakesARefusalAnInvalidNumber(t *testing.T) {
+	progress := func(w *world) Event {
+		return w.leg(engine.LegProvisional, 183, func(e *engine.LegEvent) { e.SDP = []byte("v=0") })
+	}
+	early := func() *world {
+		w := newWorld(t, Config{}).must(Event{Kind: Began})
+		w.must(w.leg(engine.LegSent, 0), progress(w))
+		if e, ok := effect[HearEarly](w); !ok || string(e.SDP) != "v=0" {
+			t.Fatalf("a 183 with SDP: %s", effectNames(w.last))
+		}
+		return w.must(w.media(engine.MediaIntercepted))
+	}
+	w := early()
+	w.must(w.leg(engine.LegRefused, 480))
+	w.is(Ended, engine.OutcomeInvalidNumber)
+	if w.m.A.SIPCode != 480 || w.m.A.Friendly != "Announced as out of service" {
+		t.Errorf("code %d, %q", w.m.A.SIPCode, w.m.A.Friendly)
+	}
+
+	// No other trunk is asked about a number that is out of service.
+	w = early()
+	w.must(w.leg(engine.LegRefused, 503))
+	w.is(Ended, engine.OutcomeInvalidNumber)
+
+	// The announcement is repeated until we hang up.
+	w = early()
+	w.wait(30 * time.Second).must(w.timer(TimerRing)).must(w.leg(engine.LegRefused, 487))
+	w.is(Ended, engine.OutcomeInvalidNumber)
+	w = early()
+	w.wait(30 * time.Second).must(w.timer(TimerRing))
+	w.must(w.leg(engine.LegRefused, 486, func(e *engine.LegEvent) { e.Q850 = 17 }))
+	w.is(Ended, engine.OutcomeBusy)
+
+	// Another trunk knows nothing of it.
+	w = early()
+	w.must(w.leg(engine.LegRefused, 503, func(e *engine.LegEvent) { e.Q850 = 34 }))
+	w.must(w.media(engine.MediaIntercepted)) // late
+	w.must(Event{Kind: TrunkGranted, Trunk: "b"})
+	w.must(w.leg(engine.LegSent, 0), progress(w), w.leg(engine.LegRefused, 480))
+	w.is(Ended, engine.OutcomeNoAnswer)
+
+	// Somebody answers.
+	w = early()
+	w.must(w.leg(engine.LegAnswered, 200))
+	if w.m.A.Ending != nil {
+		t.Error("an answer after an announcement is no conversation")
+	}
+}
+
 func TestANumberIsFreeOnlyWithItsLegsLastEvent(t *testing.T) {
 	w := newWorld(t, Config{}).converse()
 	w.must(w.media(engine.MediaBotClosed))

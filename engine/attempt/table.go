@@ -161,7 +161,7 @@ func endingRows() []row {
 		{From: alive, On: IntentRefused, Guard: "ending", When: ending, Ignore: true},
 	}
 	for _, k := range []Kind{TrunkRefused, VerdictLive, VerdictNotLive, BotConnected, BotFailed, BotFirstAudio, BotClosed,
-		MediaFailed, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, TrunkDue, LegFenced,
+		MediaFailed, Intercepted, RingTimedOut, BridgeTimedOut, ScreenTimedOut, RevisionTimedOut, TrunkDue, LegFenced,
 		CancelRequested, ExcludeRequested, DigitPressed} {
 		rs = append(rs, row{From: alive, On: k, Guard: "ending", When: ending, Ignore: true, Why: "the end is decided"})
 	}
@@ -208,7 +208,11 @@ func beforeAnswerRows() []row {
 		{From: beforeAnswer, On: LegFenced, Do: (*Machine).cancel,
 			Why: "no answer after the node's lease has ended becomes a conversation"},
 		{From: beforeAnswer, On: OwnerLost, To: Ended, Do: (*Machine).lost},
-		{From: beforeAnswer, On: DigitPressed, Ignore: true, Why: "early media is not listened to"},
+		{From: beforeAnswer, On: DigitPressed, Ignore: true, Why: "nobody can be asked for a key before the answer"},
+		{From: beforeAnswer, On: Intercepted, Guard: "between trunks", When: betweenLegs, Ignore: true,
+			Why: "it was another trunk's"},
+		{From: beforeAnswer, On: Intercepted, Do: (*Machine).intercept,
+			Why: "a refusal that follows means that the number is out of service"},
 		{From: beforeAnswer, On: SeatGranted, Do: (*Machine).returnSeat, Why: "there is nobody to serve yet"},
 	}
 	for _, k := range []Kind{CancelRequested, ExcludeRequested, HangUpRequested} {
@@ -357,6 +361,7 @@ func commonRows() []row {
 		{From: answeredUp, On: CancelRequested, Ignore: true, Why: "Stop lets conversations finish"},
 		{From: answeredUp, On: ExcludeRequested, Ignore: true, Why: "a live conversation is left alone"},
 		{From: answeredUp, On: RingTimedOut, Ignore: true},
+		{From: answeredUp, On: Intercepted, Ignore: true, Why: "somebody answered"},
 		{From: answeredUp, On: DigitPressed, Guard: "by signalling", When: signalled, Do: (*Machine).hearDigit},
 		{From: answeredUp, On: DigitPressed, Ignore: true, Why: "digits go to the bot on the media path"},
 		{From: answeredUp, On: LegFenced, Ignore: true, Why: "its end follows"},
@@ -390,7 +395,7 @@ func (m *Machine) classify(ev Event) *disposition.Result {
 	if m.class != nil {
 		return m.class
 	}
-	in := disposition.Input{AfterRinging: m.A.State == Ringing, AuthTried: true}
+	in := disposition.Input{AfterRinging: m.A.State == Ringing, AuthTried: true, Intercepted: m.intercepted}
 	if l := ev.Leg; l != nil {
 		in.Code, in.Reason, in.Q850 = l.Code, l.Reason, l.Q850
 		in.NetworkBlocked, in.LimitReached, in.RetryAfter = l.NetworkBlocked, l.LimitReached, l.RetryAfter

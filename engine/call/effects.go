@@ -17,7 +17,7 @@ import (
 //     shell takes to a writer instead;
 //   - one of the types below, by pointer or by value as Effects lists them; or
 //   - an effect of the attempt's machine on the current call: Confirm, Cancel,
-//     HangUp, AnswerMedia, DetachBot, JoinPeer, ClosePeer, AnswerRefer, NotifyRefer,
+//     HangUp, HearEarly, AnswerMedia, DetachBot, JoinPeer, ClosePeer, AnswerRefer, NotifyRefer,
 //     PlayMessage, LeaveVoicemail, HearDigit, CloseMedia, and Over.
 //
 // OpenMedia, OpenPeer, CloseMedia and AttachLegs are answered by an event at once, before the
@@ -214,7 +214,7 @@ var Effects = []Effect{
 	&ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
 	&DialoutSuppressed{}, &DialoutOver{}, &Refused{}, CountAttempt,
-	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.AnswerMedia{}, attempt.DetachBot{},
+	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.HearEarly{}, attempt.AnswerMedia{}, attempt.DetachBot{},
 	attempt.JoinPeer{}, attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{},
 	attempt.LeaveVoicemail{},
 	attempt.HearDigit{}, attempt.CloseMedia{}, attempt.Over{},

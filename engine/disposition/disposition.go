@@ -19,6 +19,7 @@ type Input struct {
 	RetryAfter time.Duration
 
 	AfterRinging bool     // an 18x came before
+	Intercepted  bool     // and the network announced (SIT) that the number cannot be reached
 	CancelledBy  CancelBy // why we sent CANCEL
 	AuthTried    bool     // the 401 or 407 answers an INVITE with credentials
 
@@ -118,6 +119,8 @@ func Classify(in Input) Result {
 	switch {
 	case in.NotSent != "":
 		return notSent(in.NotSent)
+	case in.intercepted():
+		return rows[rowInvalid].with("Announced as out of service")
 	case in.Silent && in.AfterRinging, in.Code == 408 && in.AfterRinging:
 		return rows[rowNoAnswer].with("No answer")
 	case in.Silent, in.Code == 408:
@@ -134,6 +137,28 @@ func Classify(in Input) Result {
 		return r
 	}
 	return byTable(in)
+}
+
+// intercepted says whether an announcement of the network decides: with a code that says less than
+// it, and no Q.850 cause that says otherwise (a phone that is switched off has its announcement too,
+// and cause 20).
+func (in *Input) intercepted() bool {
+	if !in.Intercepted || in.LimitReached || in.NetworkBlocked {
+		return false
+	}
+	switch in.Code {
+	case 408, 480, 486, 487, 500, 502, 503, 504, 600, 603:
+	default:
+		return false
+	}
+	switch {
+	case in.Q850 == 16, in.Q850 == 31, in.Q850 == 127: // of a network that knows no better
+		return true
+	case in.Q850 <= 0, in.Q850 >= len(causes):
+		return true
+	}
+	row := causes[in.Q850].row
+	return row == rowUnlisted || row == rowInvalid
 }
 
 func byTable(in Input) Result {

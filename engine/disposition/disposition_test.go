@@ -122,6 +122,35 @@ func TestQ850WinsOverAGenericSIPCode(t *testing.T) {
 	f(mediaError, 65, 70, 79, 88)
 }
 
+func TestAnAnnouncementOfTheNetworkWinsOverCodesThatSayLess(t *testing.T) {
+	for _, code := range []int{404, 408, 480, 486, 487, 500, 502, 503, 504, 600, 603} {
+		for _, cause := range []int{0, 1, 16, 31, 127} {
+			r := Classify(Input{Code: code, Q850: cause, AfterRinging: true, Intercepted: true})
+			if of(r) != invalid || r.TrunkBad || r.Strike {
+				t.Errorf("%d with cause %d → %+v", code, cause, r)
+			}
+		}
+	}
+	f := func(in Input) {
+		t.Helper()
+		with := in
+		with.Intercepted = true
+		if got, want := Classify(with), Classify(in); got != want {
+			t.Errorf("%+v changed its meaning by an announcement: %+v", in, got)
+		}
+	}
+	for _, cause := range []int{17, 18, 19, 20, 21, 27, 34, 42} {
+		f(Input{Code: 480, Q850: cause})
+	}
+	for _, code := range []int{401, 403, 407, 429, 488, 606, 607, 608} {
+		f(Input{Code: code})
+	}
+	f(Input{Code: 503, LimitReached: true})
+	f(Input{Code: 603, NetworkBlocked: true})
+	f(Input{Code: 487, CancelledBy: CancelStop})
+	f(Input{NotSent: engine.NotSentNoRoute})
+}
+
 func TestACauseThatTheTableDoesNotListLeavesTheCode(t *testing.T) {
 	for cause := range 200 {
 		if cause < len(causes) && causes[cause].row != rowUnlisted {

@@ -474,7 +474,8 @@ func (a *contactActor) do(effect call.Effect) {
 		p.reply(e.Request, nil, nil)
 	case *call.Refused:
 		w.check.broke(r.c, "an event was refused by attempt %s of contact %s: %v", e.Attempt.Short(), e.Contact, e.Err)
-	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.Over:
+	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.HearEarly,
+		attempt.Over:
 		// Metrics; a late timer is ignored.
 	default:
 		panic(fmt.Sprintf("sim: no handler for a contact's effect %T", effect)) //nolint:forbidigo // as above

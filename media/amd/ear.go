@@ -45,6 +45,22 @@ func (e *ear) reset() {
 
 // hear analyses FrameSamples samples; other lengths are silence.
 func (e *ear) hear(frame []int16) {
+	e.pair, e.pitch, e.voiced, e.flux = false, 0, 0, 0
+	if e.hearTones(frame); e.level <= quietest {
+		return
+	}
+	if e.share > 0.5 && e.hz < 660 {
+		e.pair = progressPair(&e.past)
+	}
+	if e.level < e.floor+4 {
+		return
+	}
+	e.pitch, e.voiced = pitch(&e.past)
+	e.shape()
+}
+
+// hearTones analyses what shows the tones of a frame: level, noise and spectrum.
+func (e *ear) hearTones(frame []int16) {
 	e.frames++
 	copy(e.past[:], e.past[FrameSamples:])
 	x := e.past[FrameSamples:]
@@ -64,7 +80,7 @@ func (e *ear) hear(frame []int16) {
 	e.level = 10 * math.Log10(float64(energy)/FrameSamples+silence)
 	e.lost = e.level < digital
 	e.track(e.level)
-	e.hz, e.share, e.pair, e.double, e.pitch, e.voiced, e.flux = 0, 0, false, false, 0, 0, 0
+	e.hz, e.share, e.double = 0, 0, false
 	if e.level <= digital {
 		return
 	}
@@ -73,14 +89,6 @@ func (e *ear) hear(frame []int16) {
 		return
 	}
 	e.hz, e.share, e.double = loudTone(&e.power, math.Pow(10, (e.floor-5)/10)/windowPower)
-	if e.share > 0.5 && e.hz < 660 {
-		e.pair = progressPair(&e.past)
-	}
-	if e.level < e.floor+4 {
-		return
-	}
-	e.pitch, e.voiced = pitch(&e.past)
-	e.shape()
 }
 
 // shape describes the spectrum.

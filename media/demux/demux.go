@@ -77,6 +77,7 @@ type Peer struct {
 	Answered bool
 	Named    netip.AddrPort // the address of its SDP; invalid before the answer
 	Remote   netip.AddrPort // the source of its packets: Named, or latched
+	early    netip.AddrPort // of a provisional response's SDP, before the answer; invalid: not heard
 	latch    Latch
 	// Alone means that the call may latch, so no other call on its socket should be unheard at the
 	// same time.
@@ -111,6 +112,7 @@ const (
 	routeOK       route = iota
 	RouteMoved          // and the call's audio now goes to the packet's source
 	RouteClaim          // belongs to the call if its key has sealed it: prove follows
+	RouteEarly          // before the answer, from the address that the call's SDP named
 	DropUnknown         // belongs to no call
 	DropElsewhere       // from the host of a call that accepts only its SDP's address
 	DropAmbiguous       // may belong to more than one
@@ -125,6 +127,7 @@ type Table struct {
 	Peers      map[*Peer]struct{}
 	byAddr     map[netip.AddrPort][]*Peer
 	bySSRC     map[uint32][]*Peer
+	byEarly    map[netip.AddrPort][]*Peer // calls that are heard before their answer
 	strangers  map[source]*stranger
 	tombs      map[source]int64
 	tombQueue  []source
@@ -140,6 +143,7 @@ type Table struct {
 func New() *Table {
 	return &Table{
 		Peers: map[*Peer]struct{}{}, byAddr: map[netip.AddrPort][]*Peer{}, bySSRC: map[uint32][]*Peer{},
+		byEarly:   map[netip.AddrPort][]*Peer{},
 		strangers: map[source]*stranger{}, tombs: map[source]int64{}, shared: map[netip.Addr]struct{}{},
 	}
 }
@@ -150,6 +154,20 @@ func (d *Table) Open(p *Peer, now int64) {
 	d.Peers[p] = struct{}{}
 	d.unanswered++
 	d.wait(p)
+}
+
+// Early lets a call that is not answered be heard from the address of a provisional response's SDP; an
+// invalid one ends that.
+func (d *Table) Early(p *Peer, named netip.AddrPort) {
+	if p.early.IsValid() {
+		dropPeer(d.byEarly, p.early, p)
+	}
+	if _, ok := d.Peers[p]; !ok || p.Answered {
+		named = netip.AddrPort{}
+	}
+	if p.early = named; named.IsValid() {
+		d.byEarly[named] = append(d.byEarly[named], p)
+	}
 }
 
 // wait counts a call as unheard.
@@ -176,6 +194,7 @@ func (d *Table) waited(p *Peer) {
 func (d *Table) Answer(p *Peer, named netip.AddrPort, l *Latch, ssrc uint32, hasSSRC bool) (collided bool) {
 	switch {
 	case !p.Answered:
+		d.Early(p, netip.AddrPort{})
 		p.Answered = true
 		d.unanswered--
 		d.unheard = append(d.unheard, p)
@@ -218,6 +237,7 @@ func (d *Table) Remove(p *Peer, now int64) {
 	if _, ok := d.Peers[p]; !ok {
 		return
 	}
+	d.Early(p, netip.AddrPort{})
 	delete(d.Peers, p)
 	if !p.heard {
 		d.waited(p)
@@ -298,10 +318,15 @@ func (d *Table) Route(from netip.AddrPort, id ID, now int64) (*Peer, route) {
 		return nil, DropStale
 	}
 	p, how := d.routeNew(owners, from, id, now)
+	if len(d.byEarly) > 0 && p == nil && len(owners) == 0 {
+		if ringing := d.byEarly[from]; len(ringing) == 1 {
+			return ringing[0], RouteEarly
+		}
+	}
 	switch how {
 	case DropElsewhere, DropAmbiguous:
 		d.note(from.Addr(), how)
-	case routeOK, RouteMoved, RouteClaim, DropUnknown, DropStale, DropProbation:
+	case routeOK, RouteMoved, RouteClaim, RouteEarly, DropUnknown, DropStale, DropProbation:
 	}
 	return p, how
 }

@@ -471,3 +471,30 @@ func BenchmarkRoute(b *testing.B) {
 		w.say(w.calls[7])
 	}
 }
+
+func TestEarlyMediaFindsTheOneRingingCallThatNamedItsAddress(t *testing.T) {
+	w := newWorld()
+	a, b := w.open(1, host(1000), host(1000)), w.open(2, host(2000), host(2000))
+	if p, _ := w.say(a); p != nil {
+		t.Error("a call that named no address is heard before its answer")
+	}
+	w.d.Early(&a.Peer, a.at)
+	w.d.Early(&a.Peer, a.at) // repeated
+	if p, how := w.say(a); p != &a.Peer || how != RouteEarly {
+		t.Errorf("route %d", how)
+	}
+	w.d.Early(&b.Peer, a.at)
+	if p, _ := w.say(a); p != nil {
+		t.Error("of two calls with the address one was guessed")
+	}
+	w.d.Early(&b.Peer, netip.AddrPort{})
+	w.answer(a)
+	if p, how := w.say(a); p != &a.Peer || how != routeOK {
+		t.Errorf("after the answer: route %d", how)
+	}
+	w.d.Early(&b.Peer, b.at)
+	w.d.Remove(&b.Peer, w.now)
+	if p, _ := w.say(b); p != nil || len(w.d.byEarly) != 0 {
+		t.Error("a call that is over is heard")
+	}
+}

@@ -19,12 +19,14 @@
 //     possible (latch.go; docs/adr/0039). The SDP's address takes precedence
 //     over a latch whenever it sends.
 //  4. Packets of an ended call are recognised for two seconds.
-//  5. Any other packet may belong to more than one call, or to none: it is
+//  5. A packet that no answered call has, from an address that one ringing call
+//     alone named in a provisional response, is that one's early media.
+//  6. Any other packet may belong to more than one call, or to none: it is
 //     dropped and counted by reason, never guessed.
 //
 // Rule 1 is taken on trust: a silent call that names an address which nobody else is known to share
 // hears what comes from there, even if that is the early media of a later call that will name it
 // too. Carriers give every live call its own port. For rule 3 the caller opens a call that may
 // latch on a socket on which no other call is unheard. Far sides with one port for all calls pay
-// the price of rule 5.
+// the price of rule 6.
 package demux

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"dialler/sipstack/message"
@@ -38,6 +40,9 @@ type Listener struct {
 	// Certificate is presented by the TLS listener, and on connections to trunks whose far side
 	// asks for one. A TLS listener requires it; trunks over TLS do not.
 	Certificate *tls.Certificate
+	// Control, if set, is called for its sockets before they are bound, and for connections from it
+	// (net.ListenConfig.Control).
+	Control func(network, address string, c syscall.RawConn) error
 }
 
 // Endpoint is an open Listener. It is immutable.
@@ -48,6 +53,7 @@ type Endpoint struct {
 	udp      *net.UDPConn
 	tcp, tls net.Listener
 	cert     *tls.Certificate
+	control  func(network, address string, c syscall.RawConn) error
 	// The port for Via and Contact. tlsPort is the plain one when nothing listens for TLS: then
 	// requests are expected on our own connection.
 	port, tlsPort int
@@ -80,7 +86,8 @@ func checkListeners(all []Listener) error {
 
 // openListener opens the sockets of a listener.
 func openListener(c Listener) (*Endpoint, error) {
-	ln := &Endpoint{Name: c.Name, External: message.BracketHost(message.CleanHost(c.ExternalHost)), cert: c.Certificate}
+	ln := &Endpoint{Name: c.Name, External: message.BracketHost(message.CleanHost(c.ExternalHost)), cert: c.Certificate,
+		control: c.Control}
 	if err := ln.open(c); err != nil {
 		_ = ln.close()
 		return nil, err
@@ -114,7 +121,7 @@ func (ln *Endpoint) open(c Listener) error {
 	if ln.port != 0 && port != 0 {
 		port++
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	l, err := ln.bound().Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("sipstack: listener %s cannot listen on tls port %d, is another process using it? %w",
 			c.Name, port, err)
@@ -126,6 +133,9 @@ func (ln *Endpoint) open(c Listener) error {
 	}
 	return nil
 }
+
+// bound opens sockets as the listener wants them.
+func (ln *Endpoint) bound() *net.ListenConfig { return &net.ListenConfig{Control: ln.control} }
 
 func splitListen(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
@@ -148,7 +158,7 @@ func (ln *Endpoint) openPlain(host string, port int, udp, tcp bool) error {
 	for range 20 {
 		try := port
 		if tcp {
-			l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(try)))
+			l, err := ln.bound().Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(try)))
 			if err != nil {
 				return fmt.Errorf("sipstack: cannot listen on tcp %s, is another process using the port? %w",
 					net.JoinHostPort(host, strconv.Itoa(try)), err)
@@ -160,7 +170,7 @@ func (ln *Endpoint) openPlain(host string, port int, udp, tcp bool) error {
 			ln.port = try
 			return nil
 		}
-		c, err := net.ListenPacket("udp", net.JoinHostPort(host, strconv.Itoa(try)))
+		c, err := ln.bound().ListenPacket(context.Background(), "udp", net.JoinHostPort(host, strconv.Itoa(try)))
 		if err == nil {
 			ln.udp = c.(*net.UDPConn)
 			ln.port = ln.udp.LocalAddr().(*net.UDPAddr).Port

@@ -185,8 +185,9 @@ func (n *Sockets) connect(to Target) (*stream, error) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
 	defer cancel()
-	d := net.Dialer{}
-	if bind := n.From(to).bind; bind.IsValid() {
+	from := n.From(to)
+	d := net.Dialer{Control: from.control}
+	if bind := from.bind; bind.IsValid() {
 		d.LocalAddr = &net.TCPAddr{IP: bind.AsSlice()}
 	}
 	conn, err := d.DialContext(ctx, "tcp", to.Addr.String())

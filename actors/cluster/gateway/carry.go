@@ -68,6 +68,8 @@ func (g *Gateway) carryOut(l *link.Link, m *message, said *link.Said) {
 		h.legSeq[m.recover.Leg] = recovered
 		h.mu.Unlock()
 		phone.RecoverLeg(*m.recover, h.legSink(g, turn))
+	case kHearEarly:
+		media.HearEarly(m.attempt, m.sdp)
 	case kAnswer:
 		media.Answer(m.attempt, m.sdp, m.at)
 	case kAttachBot, kAttachAhead:

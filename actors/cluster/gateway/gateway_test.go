@@ -57,6 +57,7 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 			t.Errorf("the answer was a second ago, and came as %v ago", ago)
 		}
 		a.ConfirmLeg(id.Leg(1))
+		a.HearEarly(id, []byte("183"))
 		a.Answer(id, []byte("sdp"), answered.At)
 		deadline := time.Now().Add(1800 * time.Millisecond)
 		a.AttachBot(engine.AttachBot{Attempt: id, Session: "MZ1", Deadline: deadline})
@@ -90,8 +91,8 @@ func TestACallIsCarriedByAnotherNode(t *testing.T) {
 		pause(time.Second)
 		leg := string(id.Leg(1))
 		equal(t, "the carrying node", b.ports.entries()[2:], []string{
-			"confirm " + leg, "answer " + string(id) + " sdp", "bot " + string(id) + " MZ1", "hear " + string(id) +
-				" 5", "info " + leg + " 7",
+			"confirm " + leg, "hear early " + string(id) + " 183", "answer " + string(id) + " sdp",
+			"bot " + string(id) + " MZ1", "hear " + string(id) + " 5", "info " + leg + " 7",
 			"refer " + leg + " true", "notify " + leg + " 200 OK", "detach " + string(id), "play " + string(id),
 			"leave " + string(id) + " vm1", "hang up " + leg + " 16", "forget " + string(id),
 		})

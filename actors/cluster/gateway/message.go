@@ -48,6 +48,8 @@ const (
 	kCloseSocket
 	kSocketEvent
 	kAttachAhead
+	// Added later.
+	kHearEarly
 )
 
 // message is a command, a request or an event; its kind says which fields apply.
@@ -120,6 +122,8 @@ func (w wire) message(m *message) {
 		w.Unsigned(&m.serial)
 	case kRecover:
 		body(w, &m.recover, w.recoveredLeg)
+	case kHearEarly:
+		w.Octets(&m.sdp)
 	case kAnswer:
 		w.Octets(&m.sdp)
 		w.Instant(&m.at)

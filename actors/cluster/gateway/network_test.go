@@ -307,6 +307,7 @@ func (p *ports) PlayMessage(a engine.AttemptID)                       { p.did("p
 func (p *ports) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	p.did("leave %s %s", cmd.Attempt, cmd.Message)
 }
+func (p *ports) HearEarly(a engine.AttemptID, sdp []byte) { p.did("hear early %s %s", a, sdp) }
 func (p *ports) HearDigit(a engine.AttemptID, digit byte) engine.LegID {
 	p.did("hear %s %c", a, digit)
 	if p.bySIP {

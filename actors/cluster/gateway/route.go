@@ -374,6 +374,17 @@ func (g *Gateway) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offe
 	return nil, nil
 }
 
+// HearEarly implements ports.Media.
+func (g *Gateway) HearEarly(a engine.AttemptID, sdp []byte) {
+	if r := g.routes.to(a); r != nil {
+		if r.link != nil && r.link.Speaks(2) {
+			r.tell(message{kind: kHearEarly, sdp: sdp})
+		}
+		return
+	}
+	g.cfg.Media.HearEarly(a, sdp)
+}
+
 // Answer implements ports.Media.
 func (g *Gateway) Answer(a engine.AttemptID, sdp []byte, at time.Time) {
 	if r := g.routes.to(a); r != nil {

@@ -10,7 +10,7 @@ import (
 // in common they do not communicate.
 const (
 	// Version is the latest that this program speaks, Oldest the earliest. 2: a call's quality says
-	// where it was heard from.
+	// where it was heard from, and calls are heard before they are answered.
 	Version = 2
 	Oldest  = 1
 )

@@ -114,6 +114,9 @@ func newLink(of *Links, own, peer engine.Incarnation) *Link {
 // Peer returns the node at the other end.
 func (l *Link) Peer() engine.Incarnation { return l.peer }
 
+// Speaks says that the other node is known to speak a version, and so may be sent what is new in it.
+func (l *Link) Speaks(version uint64) bool { return l.version.Load() >= version }
+
 // Gone says that the other node's lease is over. Calls in progress go on; nothing new begins.
 func (l *Link) Gone() bool { return l.gone.Load() != 0 }
 

@@ -209,7 +209,7 @@ func TestNodesSpeakTheLatestVersionInCommonOrNotAtAll(t *testing.T) {
 	for _, c := range []struct {
 		speaks, since uint64
 		refused       bool
-	}{{Version, Oldest, false}, {Version + 3, Oldest, false}, {Version + 3, Version + 1, true}} {
+	}{{Version, Oldest, false}, {Oldest, Oldest, false}, {Version + 3, Oldest, false}, {Version + 3, Version + 1, true}} {
 		bubble(t, func(t *testing.T) {
 			n := newNetwork(1)
 			defer n.close()
@@ -236,6 +236,9 @@ func TestNodesSpeakTheLatestVersionInCommonOrNotAtAll(t *testing.T) {
 			refused := errors.Is(q.err, ErrVersion)
 			if refused != c.refused || l.Ready() == c.refused || (len(h.list()) == 0) != c.refused {
 				t.Errorf("%d to %d: %v, heard %v", c.since, c.speaks, q.err, h.list())
+			}
+			if l.Speaks(Version) != (!c.refused && c.speaks >= Version) {
+				t.Errorf("%d to %d: speaks the latest: %v", c.since, c.speaks, l.Speaks(Version))
 			}
 			if a.Waiting(2) != 0 {
 				t.Errorf("%d bytes wait", a.Waiting(2))

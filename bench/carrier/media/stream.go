@@ -63,6 +63,9 @@ type Stream struct {
 	at   int
 	rest []byte // repeated after the clip has ended
 
+	tones    []byte // heard in place of the clip after toneWait frames
+	toneWait int
+
 	digits    string
 	digitWait int // frames
 	digitAt   int // frame of the digit being sent
@@ -112,6 +115,13 @@ func (s *Stream) Press(digits string, after time.Duration) {
 	s.digits, s.digitWait, s.digitAt = digits, int(after/pace.Frame), 0
 }
 
+// Sound plays a clip once over whatever else is to be heard, after a delay.
+func (s *Stream) Sound(clip []byte, after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tones, s.toneWait = clip, int(after/pace.Frame)
+}
+
 // Retarget applies a new description from the caller.
 func (s *Stream) Retarget(d Description) {
 	s.mu.Lock()
@@ -124,7 +134,7 @@ func (s *Stream) Retarget(d Description) {
 	if codec, ok := s.media.Choose(d.Codecs); ok && codec != s.Codec {
 		s.Codec = codec
 		// The current clip is in the other law; stay silent instead.
-		s.clip, s.rest = nil, nil
+		s.clip, s.rest, s.tones = nil, nil, nil
 	}
 }
 
@@ -174,6 +184,13 @@ func (s *Stream) Tick(time.Time) {
 
 // frame returns the next 20 ms of clip or background.
 func (s *Stream) frame() []byte {
+	if len(s.tones) >= voice.FrameSamples {
+		if s.toneWait--; s.toneWait < 0 {
+			f := s.tones[:voice.FrameSamples]
+			s.tones = s.tones[voice.FrameSamples:]
+			return f
+		}
+	}
 	if s.clip != nil && s.at+voice.FrameSamples > len(s.clip) {
 		s.at = 0
 		if !s.loop {
