@@ -98,6 +98,9 @@ func (r *run) judge(ctx context.Context) error {
 	if err := errors.Join(r.proc.Stop(), r.proc.Start(), r.proc.Ready(ctx)); err != nil {
 		return err
 	}
+	if err := r.connect(ctx); err != nil { // its private database went with it
+		return err
+	}
 	attempts, err := r.store.Lists.CampaignAttempts(ctx, r.id)
 	if err != nil {
 		return err

@@ -98,7 +98,6 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 	if err := l.proc.Ready(ctx); err != nil {
 		return nil, err
 	}
-	url := ""
 	if cfg.Private {
 		// The database is a witness: it is read here, never written.
 		data := filepath.Join(cfg.Dir, "data")
@@ -109,11 +108,8 @@ func Open(ctx context.Context, cfg Config) (_ *Lab, err error) {
 			return nil, fmt.Errorf("the dialler's database is not in %s but in %s: its user cannot enter the folder",
 				data, l.pg.Dir())
 		}
-		url = l.pg.URL()
-	} else {
-		url = l.db.server.URL()
 	}
-	if l.store, err = openWitness(ctx, url); err != nil {
+	if err := l.connect(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.furnish(ctx, l.proc.Password, seats); err != nil {
@@ -205,6 +201,19 @@ func (l *Lab) trunk(ctx context.Context, cps, channels int) error {
 	}
 	return l.api.Must(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID,
 		map[string]any{"host": host, "port": port, "cps_cap": cps, "channel_cap": channels, "options_s": 5}, nil)
+}
+
+// connect connects to the database, anew if it has been.
+func (l *Lab) connect(ctx context.Context) (err error) {
+	if l.store != nil {
+		l.store.Close()
+	}
+	var from interface{ URL() string } = l.pg
+	if l.pg == nil {
+		from = l.db.server
+	}
+	l.store, err = openWitness(ctx, from.URL())
+	return err
 }
 
 // Close ends the dialler in good order, its database with it, and the world.
