@@ -28,6 +28,7 @@ type run struct {
 	activations *activations
 
 	state   *core.State
+	boot    engine.BootTime                 // of the event that is handled
 	up      map[engine.ContactID]*actor.PID // contacts that accept commands
 	timers  map[core.Timer]func()           // one per name
 	stop    *prepareStop                    // nil unless a stop was requested
@@ -87,7 +88,8 @@ func (r *run) Receive(ctx actor.Context) {
 
 // apply runs an event through the core and carries out the effects.
 func (r *run) apply(event any, from engine.Request) {
-	in := core.Input{Now: r.d.Clock.Now(), Boot: r.d.Clock.Boot(), From: from, Event: event, Process: r}
+	r.boot = r.d.Clock.Boot()
+	in := core.Input{Now: r.d.Clock.Now(), Boot: r.boot, From: from, Event: event, Process: r}
 	if r.record != nil {
 		in = r.record.Before(in)
 	}
@@ -113,10 +115,10 @@ func (r *run) DatabaseAway() bool { return r.d.Writers.Database.Away() }
 func (r *run) TrunksDown() bool   { return r.d.TrunksDown() }
 func (r *run) Fenced() bool       { return r.d.Fenced() }
 func (r *run) CommitLate() time.Duration {
-	return r.d.Writers.Late(string(r.id))
+	return r.d.Writers.Late(string(r.id), r.boot)
 }
 func (r *run) BotLate(id engine.BotID) time.Duration {
-	return r.d.Connects.Late(id, r.d.Clock.Boot())
+	return r.d.Connects.Late(id, r.boot)
 }
 func (r *run) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	return r.d.Abandoned.NeedsSeat(n, now)
