@@ -32,7 +32,9 @@ type secured struct {
 
 func srtpContext(t testing.TB, m sdp.Master, suite int) *pionsrtp.Context {
 	t.Helper()
-	c, err := pionsrtp.CreateContext(m[:16], m[16:], sdp.Suites[suite].Profile, pionsrtp.SRTPReplayProtection(64))
+	s := &sdp.Suites[suite]
+	key, salt := s.Split(&m)
+	c, err := pionsrtp.CreateContext(key, salt, s.Profile, pionsrtp.SRTPReplayProtection(64))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +69,8 @@ func offeredKeys(t testing.TB, offer []byte) (keys []sdp.Master) {
 }
 
 func (p *secured) line() string {
-	return fmt.Sprintf(
-		"a=crypto:%d %s inline:%s|2^31",
-		p.suite+1,
-		sdp.Suites[p.suite].Name,
-		base64.StdEncoding.EncodeToString(p.key[:]),
-	)
+	line := sdp.AppendCrypto(nil, p.suite+1, p.suite, &p.key)
+	return strings.TrimSpace(string(line)) + "|2^31"
 }
 
 // securely opens an attempt with SRTP and answers it.
@@ -291,26 +289,27 @@ func TestAnAnswerWithoutAnAcceptableCryptoFails(t *testing.T) {
 		})
 	}
 	secure := engine.MediaProfile{SRTP: engine.SRTPRequired}
-	const s80, s32 = "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32"
-	f("plain RTP", sdp.ErrInsecure, secure, "RTP/AVP", "a=crypto:1 "+s80+" inline:"+key)
-	f("SRTP not asked for", sdp.ErrProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key)
+	const s80, s32, gcm = "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AEAD_AES_128_GCM"
+	f("plain RTP", sdp.ErrInsecure, secure, "RTP/AVP", "a=crypto:4 "+s80+" inline:"+key)
+	f("SRTP not asked for", sdp.ErrProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key)
 	f("no crypto", sdp.ErrCrypto, secure, "RTP/SAVP")
 	f("another suite", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:"+key)
-	f("a tag that was not offered", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:3 "+s80+" inline:"+key)
-	f("the other suite's tag", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s32+" inline:"+key)
-	f("a short key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key[:36])
-	f("a long key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+key)
-	f("no base64", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+strings.Repeat("?", 40))
-	f("another method", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" uri:"+key)
-	f("without encryption", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
-	f("an MKI without length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+"|1:0")
+	f("a tag that was not offered", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:6 "+s80+" inline:"+key)
+	f("the other suite's tag", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s32+" inline:"+key)
+	f("a short key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key[:36])
+	f("a long key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key+key)
+	f("no base64", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+strings.Repeat("?", 40))
+	f("a key of another suite's length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:2 "+gcm+" inline:"+key)
+	f("another method", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" uri:"+key)
+	f("without encryption", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
+	f("an MKI without length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key+"|1:0")
 }
 
 func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
-	for _, restart := range []bool{false, true} {
-		t.Run(fmt.Sprintf("roll-overs from zero %v", restart), func(t *testing.T) {
+	f := func(suite int, restart bool) {
+		t.Run(fmt.Sprintf("%s, roll-overs from zero %v", sdp.Suites[suite].Name, restart), func(t *testing.T) {
 			e, ev := start(t, nil), record(t)
-			p, _ := securely(t, e, 1, 0, ev)
+			p, _ := securely(t, e, 1, suite, ev)
 			p.seq = 65534
 			for range 4 {
 				p.say(speech(160, 1))
@@ -329,7 +328,7 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 			received(5)
 			p.key = sdp.Master{7}
 			e.Answer(attempt(1), p.answer(), time.Now())
-			p.encrypt = srtpContext(t, p.key, 0)
+			p.encrypt = srtpContext(t, p.key, suite)
 			if !restart {
 				p.encrypt.SetROC(p.ssrc, 1)
 			}
@@ -337,6 +336,10 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 			p.say(speech(160, 3))
 			received(7)
 		})
+	}
+	for _, restart := range []bool{false, true} {
+		f(0, restart) // GCM destroys a packet that it cannot open
+		f(3, restart)
 	}
 }
 
@@ -383,19 +386,28 @@ func wait(t testing.TB, ok func() bool, say func() string) {
 }
 
 // benchSecurity gives a call SRTP keys and returns the far side's context.
-func benchSecurity(t testing.TB, c *call) *pionsrtp.Context {
+func benchSecurity(t testing.TB, c *call, suite int) *pionsrtp.Context {
 	t.Helper()
 	c.secure = srtp.New()
-	theirs := sdp.Crypto{Tag: 1, Key: sdp.Master{9}}
+	theirs := sdp.Crypto{Tag: suite + 1, Suite: suite, Key: sdp.Master{9}}
 	if err := c.secure.Answered([]sdp.Crypto{theirs}, true); err != nil {
 		t.Fatal(err)
 	}
-	return srtpContext(t, theirs.Key, 0)
+	return srtpContext(t, theirs.Key, suite)
 }
 
-func BenchmarkReceiveSRTPPacket(b *testing.B) {
+// eachSuite runs a benchmark with every suite.
+func eachSuite(b *testing.B, bench func(*testing.B, int)) {
+	for suite := range sdp.Suites {
+		b.Run(sdp.Suites[suite].Name, func(b *testing.B) { bench(b, suite) })
+	}
+}
+
+func BenchmarkReceiveSRTPPacket(b *testing.B) { eachSuite(b, benchReceiveSRTP) }
+
+func benchReceiveSRTP(b *testing.B, suite int) {
 	c := benchCall(b)
-	far := benchSecurity(b, c)
+	far := benchSecurity(b, c, suite)
 	packets := make([][]byte, 10000)
 	in := newIncoming()
 	for i := range packets {
@@ -409,7 +421,7 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 			b.StopTimer()
 			i = 0
 			c = benchCall(b)
-			benchSecurity(b, c)
+			benchSecurity(b, c, suite)
 			b.StartTimer()
 		}
 		n := copy(buf[:], packets[i])
@@ -422,9 +434,11 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 	}
 }
 
-func BenchmarkTickSRTP(b *testing.B) {
+func BenchmarkTickSRTP(b *testing.B) { eachSuite(b, benchTickSRTP) }
+
+func benchTickSRTP(b *testing.B, suite int) {
 	c := benchCall(b)
-	benchSecurity(b, c)
+	benchSecurity(b, c, suite)
 	w := datagram.NewWriter(datagram.BatchSize)
 	b.ReportAllocs()
 	for b.Loop() {
