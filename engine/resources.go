@@ -102,6 +102,7 @@ type SIPHeader struct {
 // Values of MediaProfile.SRTP; empty is off.
 const (
 	SRTPOff      = "off"
+	SRTPOptional = "optional"
 	SRTPRequired = "required"
 )
 
@@ -122,7 +123,8 @@ const (
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.
 	Codecs []string `json:"codecs,omitempty"`
-	// SRTP is off (also when empty) or required (RTP/SAVP with SDES, RFC 4568).
+	// SRTP is off (also when empty), required (RTP/SAVP with SDES, RFC 4568), or optional: RTP/AVP
+	// with keys, for a far side that may answer with or without its own (RFC 8643).
 	SRTP string `json:"srtp,omitempty"`
 	// DTMF is how we send digits: rfc4733 (also when empty, with INFO where the far side did not
 	// offer it), or info.

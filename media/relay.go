@@ -98,7 +98,7 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, text []byte) err
 		return errUnheard
 	}
 	p.mu.Lock()
-	err = p.protect(&ans)
+	err = p.protect(&ans, !p.answered)
 	p.mu.Unlock()
 	if err != nil {
 		return err

@@ -44,15 +44,29 @@ func srtpContext(t testing.TB, m sdp.Master, suite int) *pionsrtp.Context {
 // offeredKeys gives the keys of an offer by suite.
 func offeredKeys(t testing.TB, offer []byte) (keys []sdp.Master) {
 	t.Helper()
+	if !bytes.Contains(offer, []byte(" RTP/SAVP ")) {
+		t.Fatalf("the offer is %q", offer)
+	}
+	return keysOf(t, offer)
+}
+
+// keysOf gives the keys of an offer that has them, by suite.
+func keysOf(t testing.TB, offer []byte) []sdp.Master {
+	t.Helper()
+	keys := keysIn(t, offer)
+	if len(keys) != len(sdp.Suites) {
+		t.Fatalf("%d keys are offered", len(keys))
+	}
+	return keys
+}
+
+func keysIn(t testing.TB, text []byte) (keys []sdp.Master) {
+	t.Helper()
 	var d pionsdp.SessionDescription
-	if err := d.Unmarshal(offer); err != nil {
+	if err := d.Unmarshal(text); err != nil {
 		t.Fatal(err)
 	}
-	m := d.MediaDescriptions[0]
-	if strings.Join(m.MediaName.Protos, "/") != "RTP/SAVP" {
-		t.Fatalf("the offer is %v", m.MediaName.Protos)
-	}
-	for _, a := range m.Attributes {
+	for _, a := range d.MediaDescriptions[0].Attributes {
 		if a.Key != "crypto" {
 			continue
 		}
@@ -61,9 +75,6 @@ func offeredKeys(t testing.TB, offer []byte) (keys []sdp.Master) {
 			t.Fatalf("offered a crypto that we could not read: tag %d", c.Tag)
 		}
 		keys = append(keys, c.Key)
-	}
-	if len(keys) != len(sdp.Suites) {
-		t.Fatalf("%d keys are offered", len(keys))
 	}
 	return keys
 }
@@ -340,6 +351,92 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		f(0, restart) // GCM destroys a packet that it cannot open
 		f(3, restart)
+	}
+}
+
+// TestOptionalSRTPFollowsTheAnswer checks both ends of what RFC 8643 calls opportunistic: RTP/AVP
+// with a=crypto is offered, and an answer with keys means SRTP, one without plain RTP.
+func TestOptionalSRTPFollowsTheAnswer(t *testing.T) {
+	f := func(name, profile string, suite int) {
+		t.Run(name, func(t *testing.T) {
+			e, b, ev := start(t, nil), newBot(t), record(t)
+			offer, err := e.Open(
+				engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{SRTP: engine.SRTPOptional}}, ev.sink)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &secured{phone: newPhone(t, 7), suite: max(suite, 0), key: sdp.Master{5}}
+			var extra []string
+			want := ""
+			text := p.called(offer, "0 101") // it finds RTP/AVP
+			if suite >= 0 {
+				keys := keysOf(t, offer)
+				p.encrypt, p.decrypt = srtpContext(t, p.key, suite), srtpContext(t, keys[suite], suite)
+				extra, want = []string{p.line()}, sdp.Suites[suite].Name
+				text = p.called(offer, "0 101", extra...)
+			}
+			e.Answer(attempt(1), bytes.ReplaceAll(text, []byte("RTP/AVP"), []byte(profile)), time.Now())
+			e.AttachBot(attach(attempt(1), b.url()))
+			s := b.session()
+			ev.next(engine.MediaBotConnected)
+			word, reply := speech(320, 3), speech(320, 5)
+			var heard []byte
+			if suite >= 0 {
+				p.say(word[:160])
+				p.say(word[160:])
+				s.say(reply)
+				heard = p.hearUntil(len(reply))
+			} else {
+				p.phone.say(0, word[:160])
+				p.phone.say(0, word[160:])
+				s.say(reply)
+				heard = p.phone.hearUntil(len(reply), codec.UlawSilence)
+			}
+			if got := s.hearUntil(len(word)); !bytes.Equal(got, word) || !bytes.Equal(heard, reply) {
+				t.Fatal("one of them heard something else")
+			}
+			if q := e.CloseMedia(attempt(1)); q.SRTP != want || q.PacketsLost != 0 {
+				t.Fatalf("%+v, want %q", q, want)
+			}
+		})
+	}
+	f("RTP", "RTP/AVP", -1)
+	f("SRTP", "RTP/AVP", 0)
+	f("another suite, by RTP/SAVP", "RTP/SAVP", 3)
+}
+
+// A far side that takes keys up later, or gives them up, keeps its call.
+func TestOptionalSRTPFollowsLaterOffers(t *testing.T) {
+	e := start(t, nil)
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{SRTP: engine.SRTPOptional}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &secured{phone: newPhone(t, 7), key: sdp.Master{5}}
+	p.encrypt = srtpContext(t, p.key, 0)
+	keys := keysOf(t, offer)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	received := uint64(0)
+	hears := func(say func()) {
+		t.Helper()
+		say()
+		received++
+		wait(t, func() bool { return e.Stats().PacketsReceived == received },
+			func() string { return fmt.Sprintf("%+v", e.Stats()) })
+	}
+	hears(func() { p.phone.say(0, speech(160, 1)) })
+	again, err := e.Reoffer(attempt(1), attempt(1).Leg(1), p.called(offer, "0", p.line()))
+	if err != nil || keysIn(t, again)[0] != keys[0] || !bytes.Contains(again, []byte("RTP/AVP ")) {
+		t.Fatalf("%v %s", err, again)
+	}
+	hears(func() { p.say(speech(160, 1)) })
+	if again, err = e.Reoffer(attempt(1), attempt(1).Leg(1), p.called(offer, "0")); err != nil ||
+		bytes.Contains(again, []byte("crypto")) {
+		t.Fatalf("%v %s", err, again)
+	}
+	hears(func() { p.phone.say(0, speech(160, 1)) })
+	if _, err = e.Reoffer(attempt(1), attempt(1).Leg(1), p.called(offer, "0", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:AAAA")); err == nil {
+		t.Fatal("keys that nobody can use were accepted")
 	}
 }
 

@@ -227,7 +227,7 @@ func (v *validator) media(s *engine.TrunkSettings) {
 			v.fail(fmt.Sprintf("media.codecs[%d]", i), "duplicate", "is already listed; name each codec once")
 		}
 	}
-	v.oneOf("media.srtp", s.Media.SRTP, "", engine.SRTPOff, engine.SRTPRequired)
+	v.oneOf("media.srtp", s.Media.SRTP, "", engine.SRTPOff, engine.SRTPOptional, engine.SRTPRequired)
 	v.oneOf("media.dtmf", s.Media.DTMF, "", "rfc4733", "info")
 	v.oneOf("media.symmetric", s.Media.Symmetric, "", engine.SymmetricOff, engine.SymmetricAuto, engine.SymmetricOn)
 	if len(s.Media.Networks) > NetworksCap {

@@ -10,7 +10,7 @@ import (
 
 func TestTheOfferIsSDP(t *testing.T) {
 	var d pion.SessionDescription
-	if err := d.Unmarshal(AppendOffer(nil, "192.0.2.1", 4000, 77, nil)); err != nil {
+	if err := d.Unmarshal((&Offer{Host: "192.0.2.1", Port: 4000, Session: 77}).Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	m := d.MediaDescriptions[0]
@@ -113,7 +113,7 @@ func FuzzAnswer(f *testing.F) {
 			"v=0\r\nc=IN IP4 10.0.0.2\r\nm=audio 4000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\na=ssrc:1 x\r\n",
 		),
 	)
-	f.Add(AppendOffer(nil, "192.0.2.1", 4000, 77, nil))
+	f.Add((&Offer{Host: "192.0.2.1", Port: 4000, Session: 77}).Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := Parse(b)
 		if err == nil &&

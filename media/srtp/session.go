@@ -64,6 +64,14 @@ func (k *Session) Own() *sdp.Keys {
 	return &k.offered
 }
 
+// Suite names the suite in use; empty before the answer.
+func (k *Session) Suite() string {
+	if k.send == nil {
+		return ""
+	}
+	return sdp.Suites[k.chosen.Suite].Name
+}
+
 // AppendChosen writes the a=crypto line of an answer: the tag and suite of the far side's line,
 // with our key.
 func (k *Session) AppendChosen(b []byte) []byte {
