@@ -119,6 +119,12 @@ const (
 	SymmetricOn   = "on"
 )
 
+// Values of MediaProfile.Family; empty is the family of the trunk's address.
+const (
+	IPv4 = "ipv4"
+	IPv6 = "ipv6"
+)
+
 // MediaProfile is what a trunk requires of the media path.
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.
@@ -139,6 +145,11 @@ type MediaProfile struct {
 	// Networks are the networks (CIDR) from which such RTP may come, besides the host of the SDP
 	// and the one that sent the 200.
 	Networks []string `json:"networks,omitempty"`
+	// Family is ipv4 or ipv6; empty means that of Reached, where there is an address of it.
+	Family string `json:"family,omitempty"`
+	// Reached is the address that the trunk's SIP goes to, empty for a trunk that is named; it is
+	// not a setting (see engine/trunk.Profile).
+	Reached string `json:"-"`
 }
 
 // NumberSettings describe one outbound number and its caps.

@@ -210,6 +210,9 @@ func (c *call) answer(text []byte, at time.Time) {
 		return
 	}
 	if err == nil {
+		err = c.sock.fits(&a)
+	}
+	if err == nil {
 		err = c.protect(&a, !c.answered)
 	}
 	if errors.Is(err, sdp.ErrRefused) && c.answered { // the stream is switched off, but the call goes on

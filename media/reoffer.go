@@ -30,6 +30,10 @@ func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (te
 		c.mu.Unlock()
 		return nil, errLeftover
 	}
+	if err := c.sock.fits(&ans); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
 	if err := c.protect(&ans, false); err != nil {
 		c.mu.Unlock()
 		return nil, err

@@ -1,8 +1,6 @@
 package media
 
 import (
-	"net"
-	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -44,7 +42,7 @@ func (s *socket) tend() {
 func (s *socket) replace(at *atomic.Pointer[line], read func(*line), prepare func(*line)) bool {
 	old := at.Load()
 	old.leave()
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.bind, old.port)))
+	conn, err := listenUDP(s.pool.bind, old.port)
 	var fresh *line
 	if err == nil {
 		fresh, err = newLine(conn)

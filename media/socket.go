@@ -24,7 +24,7 @@ import (
 // one (RFC 3550 §11).
 type socket struct {
 	e    *Engine
-	bind netip.Addr
+	pool *pool
 	port uint16
 	// rtp and rtcp are replaced when they break (replace.go).
 	rtp, rtcp atomic.Pointer[line]
@@ -99,14 +99,20 @@ func (s *socket) flush(w *datagram.Writer) {
 	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }
 
+// listenUDP binds a port of the address's family alone.
+func listenUDP(ip netip.Addr, port uint16) (*net.UDPConn, error) {
+	network := "udp4"
+	if ip.Is6() {
+		network = "udp6"
+	}
+	return net.ListenUDP(network, net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
+}
+
 // bindPair binds an even port and the odd one above it.
 func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
-	at := func(port uint16) (*net.UDPConn, error) {
-		return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, port)))
-	}
 	for port, ok := ports.next(); ok; port, ok = ports.next() {
 		var a, b *net.UDPConn
-		if a, err = at(port); err != nil {
+		if a, err = listenUDP(ip, port); err != nil {
 			if errors.Is(err, syscall.EADDRINUSE) {
 				continue
 			}
@@ -114,7 +120,7 @@ func bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, 
 		}
 		number := uint16(a.LocalAddr().(*net.UDPAddr).Port) //nolint:gosec // a port
 		if number%2 == 0 {
-			if b, err = at(number + 1); err == nil {
+			if b, err = listenUDP(ip, number+1); err == nil {
 				return a, b, nil
 			}
 		}
@@ -143,8 +149,9 @@ func (r *portRange) next() (uint16, bool) {
 	return uint16(port), port+1 <= r.end //nolint:gosec // checked by New
 }
 
-func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket, error) {
-	a, b, err := bindPair(ip, ports)
+// newSocket opens a socket of the pool, which it does not join yet.
+func (e *Engine) newSocket(p *pool, batch int) (*socket, error) {
+	a, b, err := bindPair(p.bind, p.ports)
 	if err != nil {
 		return nil, fmt.Errorf("media: RTP port: %w", err)
 	}
@@ -157,7 +164,7 @@ func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket,
 		return nil, errors.Join(err, a.Close())
 	}
 	rtpLine.widen()
-	s := &socket{e: e, bind: ip, demux: demux.New(), port: rtpLine.port, batch: batch}
+	s := &socket{e: e, pool: p, demux: demux.New(), port: rtpLine.port, batch: batch}
 	s.rtp.Store(rtpLine)
 	s.rtcp.Store(rtcpLine)
 	return s, nil

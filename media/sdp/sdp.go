@@ -99,7 +99,7 @@ var (
 	errNoAudio  = errors.New("the SDP answer has no audio stream")
 	ErrRefused  = errors.New("the SDP answer refuses the audio stream (port 0)")
 	errCodec    = errors.New("the SDP answer has none of the codecs PCMU, PCMA, G722")
-	errAddress  = errors.New("the SDP answer has no usable IPv4 address")
+	errAddress  = errors.New("the SDP answer has no usable address")
 	errPort     = errors.New("the SDP answer has no usable port")
 	ErrProtocol = errors.New("the SDP answer asks for a transport other than RTP/AVP")
 )
@@ -350,7 +350,7 @@ func encoding(b []byte, name string) bool {
 func connection(b []byte) (netip.Addr, bool) {
 	network, rest := Word(b)
 	family, rest := Word(rest)
-	if string(network) != "IN" || string(family) != "IP4" {
+	if string(network) != "IN" || string(family) != "IP4" && string(family) != "IP6" {
 		return netip.Addr{}, false
 	}
 	text, _ := Word(rest)
@@ -358,5 +358,5 @@ func connection(b []byte) (netip.Addr, bool) {
 		text = text[:i]
 	}
 	ip, err := netip.ParseAddr(string(text))
-	return ip, err == nil && ip.Is4() && !ip.IsMulticast()
+	return ip, err == nil && ip.Is4() == (string(family) == "IP4") && !ip.Is4In6() && ip.Zone() == "" && !ip.IsMulticast()
 }
