@@ -66,12 +66,16 @@ type TrunkSettings struct {
 	ExternalHost string `json:"external_host,omitempty"`
 	// TLSServerName is the name that the certificate must have (empty means Host), TLSRoots are
 	// root certificates as PEM (empty means the system's), and TLSInsecure skips all checks.
-	TLSServerName string      `json:"tls_server_name,omitempty"`
-	TLSRoots      string      `json:"tls_roots,omitempty"`
-	TLSInsecure   bool        `json:"tls_insecure,omitempty"`
-	RegisterSec   int         `json:"register_s,omitempty"`    // requested lifetime of a registration, 0 = 600
-	UserAgent     string      `json:"user_agent,omitempty"`    // empty: the dialler's
-	ExtraHeaders  []SIPHeader `json:"extra_headers,omitempty"` // of every INVITE
+	TLSServerName string `json:"tls_server_name,omitempty"`
+	TLSRoots      string `json:"tls_roots,omitempty"`
+	TLSInsecure   bool   `json:"tls_insecure,omitempty"`
+	// TLSCertificate is shown to a far side that asks for one, and TLSKey is its private key, both
+	// as PEM; empty means the listener's.
+	TLSCertificate string      `json:"tls_certificate,omitempty"`
+	TLSKey         string      `json:"-"`                       // secret
+	RegisterSec    int         `json:"register_s,omitempty"`    // requested lifetime of a registration, 0 = 600
+	UserAgent      string      `json:"user_agent,omitempty"`    // empty: the dialler's
+	ExtraHeaders   []SIPHeader `json:"extra_headers,omitempty"` // of every INVITE
 	// Redirects is how many 3xx answers one leg follows; 0 none, at most 5.
 	Redirects int `json:"redirects,omitempty"`
 	// ReliableProvisionals (RFC 3262) is supported (also when empty), required or off.
