@@ -199,7 +199,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			OnCommit: func(_ int, took time.Duration) { p.histograms.Commits.Observe(took.Seconds()) }},
 		Calls: callactor.Config{ResultBase: base, ResultToken: tokens, OptOutDigit: optOut,
 			OnQuality: func(t engine.TrunkID, q engine.MediaQuality) {
-				p.histograms.Heard(q)
+				p.histograms.Heard(t, &q)
 				p.origins.heard(t, &q)
 			},
 			OnStage: func(s callactor.Stage, took time.Duration) {
