@@ -129,6 +129,8 @@ type call struct {
 	ticks   int // since the answer
 	sent    uint64
 	octets  uint64 // of payloads
+	// reporter is where the far side's last report came from, if not from its RTP port.
+	reporter netip.AddrPort
 	// reported is how many packets were sent before the last report; nextReport is when the next
 	// one is due.
 	reported   uint64

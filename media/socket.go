@@ -290,7 +290,7 @@ func (s *socket) read(from *line) {
 			}
 			b, source := r.Datagram(i)
 			if isRTCP(b) {
-				a.call.report(b, now)
+				a.call.report(b, netip.AddrPort{}, now)
 				continue
 			}
 			var id demux.ID
@@ -370,8 +370,8 @@ func (s *socket) prove(c *call, from netip.AddrPort, id demux.ID, now int64) {
 // isRTCP distinguishes RTCP from RTP on one port (RFC 5761 §4).
 func isRTCP(b []byte) bool { return len(b) >= 8 && b[1] >= 192 && b[1] <= 223 }
 
-// readRTCP counts reports as signs of life. The far side sends them from the
-// port above its RTP port.
+// readRTCP counts reports as signs of life. The far side sends them from the port above its RTP
+// port, unless a NAT has chosen another.
 func (s *socket) readRTCP(l *line) {
 	defer s.e.tasks.Done()
 	var buf [datagram.Cap]byte
@@ -387,12 +387,13 @@ func (s *socket) readRTCP(l *line) {
 		if !isRTCP(b) || b[0]>>6 != 2 || from.Port() == 0 {
 			continue
 		}
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 		s.mu.Lock()
-		p := s.demux.Life(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
+		p := s.demux.Life(netip.AddrPortFrom(from.Addr(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
 		s.mu.Unlock()
 		if p != nil {
 			s.e.counters.rtcp.Add(1)
-			p.Owner.(*call).report(b, s.e.now())
+			p.Owner.(*call).report(b, from, s.e.now())
 		}
 	}
 }
