@@ -80,10 +80,11 @@ const wholeTrunk = `{"host":"sip.example.net","port":5070,"transport":"tls","kin
 	"from_domain":"acme.example","from_user":"acme","caller_id_header":"p_preferred_identity","privacy":"id;critical",
 	"number_format":"national","number_country":"DE","outbound_proxy":"proxy.example.net:5080","listener":"wan",
 	"external_host":"203.0.113.9","tls_server_name":"sip.example.net","tls_roots":"-----BEGIN","tls_insecure":true,
-	"tls_certificate":"-----BEGIN CERTIFICATE","tls_key":"-----BEGIN PRIVATE KEY","register_s":300,"user_agent":"acme/1","extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,
+	"tls_certificate":"-----BEGIN CERTIFICATE","tls_key":"-----BEGIN PRIVATE KEY","register_s":300,
+	"user_agent":"acme/1","extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,
 	"reliable_provisionals":"required","session_s":900,"inbound":"busy",
-	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info","family":"ipv6"},"cps_cap":7,"channel_cap":70,"priority":2,
-	"weight":5,"options_s":60,"active":false}`
+	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info","family":"ipv6"},"cps_cap":7,"channel_cap":70,
+	"priority":2,	"weight":5,"options_s":60,"active":false}`
 
 func TestEveryFieldOfATrunkIsSetAndShown(t *testing.T) {
 	b := newBench(t)

@@ -44,8 +44,8 @@ func ownNetworks() (list []netip.Prefix) {
 // errNoFamily says that this host has no address of the family that a trunk wants.
 func errNoFamily(family string) error {
 	name := map[string]string{engine.IPv4: "IPv4", engine.IPv6: "IPv6"}[family]
-	return fmt.Errorf("media: the trunk's media.family is %s, and there is no %s address for audio; give one with --rtp-host",
-		family, name)
+	return fmt.Errorf("media: the trunk's media.family is %s, and there is no %s address for audio; "+
+		"give one with --rtp-host", family, name)
 }
 
 // poolFor returns the pool whose address has the family that a trunk wants: the one that it

@@ -134,7 +134,8 @@ func TestAReofferOfSRTPIsAnsweredWithItsTag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:" + base64.StdEncoding.EncodeToString(c.secure.Own()[3][:30]) + "\r\n"
+	ours := base64.StdEncoding.EncodeToString(c.secure.Own()[3][:30])
+	want := "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:" + ours + "\r\n"
 	if !strings.Contains(string(sdp), want) || !strings.Contains(string(sdp), "RTP/SAVP 0\r\n") {
 		t.Fatalf("%s", sdp)
 	}

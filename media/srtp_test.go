@@ -408,7 +408,8 @@ func TestOptionalSRTPFollowsTheAnswer(t *testing.T) {
 // A far side that takes keys up later, or gives them up, keeps its call.
 func TestOptionalSRTPFollowsLaterOffers(t *testing.T) {
 	e := start(t, nil)
-	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{SRTP: engine.SRTPOptional}}, nil)
+	optional := engine.MediaProfile{SRTP: engine.SRTPOptional}
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: optional}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +436,8 @@ func TestOptionalSRTPFollowsLaterOffers(t *testing.T) {
 		t.Fatalf("%v %s", err, again)
 	}
 	hears(func() { p.phone.say(0, speech(160, 1)) })
-	if _, err = e.Reoffer(attempt(1), attempt(1).Leg(1), p.called(offer, "0", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:AAAA")); err == nil {
+	unknown := p.called(offer, "0", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:AAAA")
+	if _, err = e.Reoffer(attempt(1), attempt(1).Leg(1), unknown); err == nil {
 		t.Fatal("keys that nobody can use were accepted")
 	}
 }

@@ -47,7 +47,8 @@ func FuzzCrypto(f *testing.F) {
 func TestCryptoParametersAreRead(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString(someKey)
 	c, ok := ParseCrypto([]byte("2 AES_CM_128_HMAC_SHA1_32 inline:" + key + "|2^20|258:4 WSH=128 -X=1"))
-	if !ok || c.Tag != 2 || c.Suite != 4 || c.MKI != "\x00\x00\x01\x02" || !bytes.Equal(Suites[c.Suite].inline(&c.Key), someKey) {
+	if !ok || c.Tag != 2 || c.Suite != 4 || c.MKI != "\x00\x00\x01\x02" ||
+		!bytes.Equal(Suites[c.Suite].inline(&c.Key), someKey) {
 		t.Fatalf("%v, tag %d, suite %d, MKI %x", ok, c.Tag, c.Suite, c.MKI)
 	}
 }

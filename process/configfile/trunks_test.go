@@ -191,7 +191,8 @@ func TestATrunkOfTheFileNamesItsCertificate(t *testing.T) {
 		t.Helper()
 		list, err := Trunks(settingsFile(t, "trunks:\n  - {id: a, host: a.example, transport: tls, "+fields+"}\n"), noSecrets)
 		switch {
-		case mistake == "" && (err != nil || list[0].TLSCertificate != certificate || !strings.Contains(list[0].TrunkSettings.TLSKey, key)):
+		case mistake == "" && (err != nil || list[0].TLSCertificate != certificate ||
+			!strings.Contains(list[0].TrunkSettings.TLSKey, key)):
 			t.Errorf("%s: %v", fields, err)
 		case mistake != "" && (err == nil || !strings.Contains(err.Error(), mistake)):
 			t.Errorf("%s: %v", fields, err)
@@ -211,7 +212,8 @@ func TestATrunkOfTheFileNamesItsCertificate(t *testing.T) {
 }
 
 func TestNamesOfTheFileAreChecked(t *testing.T) {
-	list, err := Trunks(settingsFile(t, "trunks:\n  - {id: a, host: a.example, listener: wan, media: {family: ipv6}}\n"), noSecrets)
+	path := settingsFile(t, "trunks:\n  - {id: a, host: a.example, listener: wan, media: {family: ipv6}}\n")
+	list, err := Trunks(path, noSecrets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +221,8 @@ func TestNamesOfTheFileAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	err = CheckNames("f", list, []string{"lan"}, []string{"ipv4"})
-	for _, want := range []string{"f: trunks[0] (a): listener: ", "(unknown_listener)", "media.family: must be ipv4: ", "--rtp-host"} {
+	for _, want := range []string{"f: trunks[0] (a): listener: ", "(unknown_listener)", "media.family: must be ipv4: ",
+		"--rtp-host"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}

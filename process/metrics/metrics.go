@@ -111,7 +111,8 @@ type Sources struct {
 func Register(reg prometheus.Registerer, p Sources) error {
 	t := p.Tree.Stats()
 	for _, c := range append(p.Others, []prometheus.Collector{
-		p.Histograms.Commits, p.Histograms.Delays, p.Histograms.Opinions, p.Histograms.FarOpinions, p.Histograms.Stages, newStandingMetrics(p),
+		p.Histograms.Commits, p.Histograms.Delays, p.Histograms.Opinions, p.Histograms.FarOpinions, p.Histograms.Stages,
+		newStandingMetrics(p),
 		newCampaignMetrics(p.Tree.Figures),
 		Counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Calls.Attempts.Load()) }),
 		Counter("dialler_attempts_ended_total",

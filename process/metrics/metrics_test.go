@@ -43,9 +43,9 @@ func TestQualityIsCountedByTrunk(t *testing.T) {
 	h.Heard("a", &engine.MediaQuality{MOS: 4.4, FarMOS: 4.1})
 	h.Heard("a", &engine.MediaQuality{MOS: 2.4})
 	h.Heard("b", &engine.MediaQuality{})
-	if a, far, b := count("a", "dialler_call_mos"), count("a", "dialler_call_far_mos"), count("b", "dialler_call_mos"); a != 2 ||
-		far != 1 || b != 0 {
-		t.Fatal(a, far, b)
+	a, b, far := count("a", "dialler_call_mos"), count("b", "dialler_call_mos"), count("a", "dialler_call_far_mos")
+	if a != 2 || b != 0 || far != 1 {
+		t.Fatal(a, b, far)
 	}
 	for i := range 2 * trunksShown {
 		h.Heard(engine.TrunkID(fmt.Sprint(i)), &engine.MediaQuality{MOS: 4})
