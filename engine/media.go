@@ -156,6 +156,8 @@ type MediaQuality struct {
 	PacketsLate     uint64        `json:"packets_late"`
 	Jitter          time.Duration `json:"jitter_ns"`
 	Codec           string        `json:"codec"`
+	// SRTP is the suite by which the call was encrypted; empty means it was not.
+	SRTP string `json:"srtp,omitempty"`
 	// MOS is the quality of the callee's audio, 1 … 4.5, estimated from loss, delay and codec; 0
 	// means that nothing was received.
 	MOS float64 `json:"mos,omitempty"`

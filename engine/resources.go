@@ -66,12 +66,16 @@ type TrunkSettings struct {
 	ExternalHost string `json:"external_host,omitempty"`
 	// TLSServerName is the name that the certificate must have (empty means Host), TLSRoots are
 	// root certificates as PEM (empty means the system's), and TLSInsecure skips all checks.
-	TLSServerName string      `json:"tls_server_name,omitempty"`
-	TLSRoots      string      `json:"tls_roots,omitempty"`
-	TLSInsecure   bool        `json:"tls_insecure,omitempty"`
-	RegisterSec   int         `json:"register_s,omitempty"`    // requested lifetime of a registration, 0 = 600
-	UserAgent     string      `json:"user_agent,omitempty"`    // empty: the dialler's
-	ExtraHeaders  []SIPHeader `json:"extra_headers,omitempty"` // of every INVITE
+	TLSServerName string `json:"tls_server_name,omitempty"`
+	TLSRoots      string `json:"tls_roots,omitempty"`
+	TLSInsecure   bool   `json:"tls_insecure,omitempty"`
+	// TLSCertificate is shown to a far side that asks for one, and TLSKey is its private key, both
+	// as PEM; empty means the listener's.
+	TLSCertificate string      `json:"tls_certificate,omitempty"`
+	TLSKey         string      `json:"-"`                       // secret
+	RegisterSec    int         `json:"register_s,omitempty"`    // requested lifetime of a registration, 0 = 600
+	UserAgent      string      `json:"user_agent,omitempty"`    // empty: the dialler's
+	ExtraHeaders   []SIPHeader `json:"extra_headers,omitempty"` // of every INVITE
 	// Redirects is how many 3xx answers one leg follows; 0 none, at most 5.
 	Redirects int `json:"redirects,omitempty"`
 	// ReliableProvisionals (RFC 3262) is supported (also when empty), required or off.
@@ -102,6 +106,7 @@ type SIPHeader struct {
 // Values of MediaProfile.SRTP; empty is off.
 const (
 	SRTPOff      = "off"
+	SRTPOptional = "optional"
 	SRTPRequired = "required"
 )
 
@@ -118,11 +123,18 @@ const (
 	SymmetricOn   = "on"
 )
 
+// Values of MediaProfile.Family; empty is the family of the trunk's address.
+const (
+	IPv4 = "ipv4"
+	IPv6 = "ipv6"
+)
+
 // MediaProfile is what a trunk requires of the media path.
 type MediaProfile struct {
 	// Codecs in order of preference: PCMU, PCMA, G722; empty is PCMU, PCMA.
 	Codecs []string `json:"codecs,omitempty"`
-	// SRTP is off (also when empty) or required (RTP/SAVP with SDES, RFC 4568).
+	// SRTP is off (also when empty), required (RTP/SAVP with SDES, RFC 4568), or optional: RTP/AVP
+	// with keys, for a far side that may answer with or without its own (RFC 8643).
 	SRTP string `json:"srtp,omitempty"`
 	// DTMF is how we send digits: rfc4733 (also when empty, with INFO where the far side did not
 	// offer it), or info.
@@ -137,6 +149,11 @@ type MediaProfile struct {
 	// Networks are the networks (CIDR) from which such RTP may come, besides the host of the SDP
 	// and the one that sent the 200.
 	Networks []string `json:"networks,omitempty"`
+	// Family is ipv4 or ipv6; empty means that of Reached, where there is an address of it.
+	Family string `json:"family,omitempty"`
+	// Reached is the address that the trunk's SIP goes to, empty for a trunk that is named; it is
+	// not a setting (see engine/trunk.Profile).
+	Reached string `json:"-"`
 }
 
 // NumberSettings describe one outbound number and its caps.

@@ -80,10 +80,11 @@ const wholeTrunk = `{"host":"sip.example.net","port":5070,"transport":"tls","kin
 	"from_domain":"acme.example","from_user":"acme","caller_id_header":"p_preferred_identity","privacy":"id;critical",
 	"number_format":"national","number_country":"DE","outbound_proxy":"proxy.example.net:5080","listener":"wan",
 	"external_host":"203.0.113.9","tls_server_name":"sip.example.net","tls_roots":"-----BEGIN","tls_insecure":true,
-	"register_s":300,"user_agent":"acme/1","extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,
+	"tls_certificate":"-----BEGIN CERTIFICATE","tls_key":"-----BEGIN PRIVATE KEY","register_s":300,
+	"user_agent":"acme/1","extra_headers":[{"name":"X-Account","value":"42"}],"redirects":3,
 	"reliable_provisionals":"required","session_s":900,"inbound":"busy",
-	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info"},"cps_cap":7,"channel_cap":70,"priority":2,
-	"weight":5,"options_s":60,"active":false}`
+	"media":{"codecs":["G722","PCMA"],"srtp":"required","dtmf":"info","family":"ipv6"},"cps_cap":7,"channel_cap":70,
+	"priority":2,	"weight":5,"options_s":60,"active":false}`
 
 func TestEveryFieldOfATrunkIsSetAndShown(t *testing.T) {
 	b := newBench(t)
@@ -100,18 +101,38 @@ func TestEveryFieldOfATrunkIsSetAndShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(sent, "password")
+	delete(sent, "tls_key")
 	for field, want := range sent {
 		if got := a.get(field); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is answered as %v, sent was %v", field, got, want)
 		}
 	}
-	if strings.Contains(string(a.body), "geheim") || a.get("has_password") != true || a.get("origin") != "api" {
+	if strings.Contains(string(a.body), "geheim") || a.get("has_password") != true || a.get("origin") != "api" ||
+		strings.Contains(string(a.body), "PRIVATE") || a.get("has_tls_key") != true {
 		t.Errorf("%s", a.body)
 	}
 	shown := b.byAdmin("GET", "/api/v1/trunks/whole", "").is(200, "")
 	if string(shown.body) != string(a.body) {
 		t.Errorf("shown as %s", shown.body)
 	}
+}
+
+func TestTheKeyOfATrunkStaysWhileThereIsACertificate(t *testing.T) {
+	b := newBench(t)
+	b.byAdmin("PUT", "/api/v1/trunks/whole", wholeTrunk).is(201, "")
+	f := func(fields, want string) {
+		t.Helper()
+		a := b.byAdmin("PUT", "/api/v1/trunks/whole", `{"host":"a.example"`+fields+`}`).is(200, "")
+		stored := b.ports.trunks[len(b.ports.trunks)-1]
+		if stored.TLSKey != want || a.get("has_tls_key") != (want != "") || strings.Contains(string(a.body), "PRIVATE") {
+			t.Errorf("with %q: %q, %s", fields, stored.TLSKey, a.body)
+		}
+	}
+	f(`,"tls_certificate":"-----BEGIN CERTIFICATE 2"`, "-----BEGIN PRIVATE KEY")
+	f(`,"tls_certificate":"-----BEGIN CERTIFICATE 2","tls_key":"-----BEGIN PRIVATE KEY 2"`, "-----BEGIN PRIVATE KEY 2")
+	f("", "")
+	b.byAdmin("PUT", "/api/v1/trunks/whole", `{"host":"a.example","tls_certificate":"-----BEGIN CERTIFICATE"}`).
+		is(422, "validation_failed", "tls_key required")
 }
 
 func TestATrunkIsShownAsItStands(t *testing.T) {

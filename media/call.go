@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/netip"
@@ -71,7 +72,10 @@ type call struct {
 	answeredAt time.Time // the 200 OK
 	ans        sdp.Answer
 	dest       netip.AddrPort
-	secure     *srtp.Session // nil: plain RTP
+	secure     *srtp.Session // in force; nil: plain RTP
+	// offered has the keys of our offer, and srtp is the trunk's setting for them.
+	offered *srtp.Session
+	srtp    string
 	// symmetric and networks are the trunk's settings; signalled is the source of its 2xx.
 	symmetric string
 	networks  []netip.Prefix
@@ -129,6 +133,8 @@ type call struct {
 	ticks   int // since the answer
 	sent    uint64
 	octets  uint64 // of payloads
+	// reporter is where the far side's last report came from, if not from its RTP port.
+	reporter netip.AddrPort
 	// reported is how many packets were sent before the last report; nextReport is when the next
 	// one is due.
 	reported   uint64
@@ -210,7 +216,10 @@ func (c *call) answer(text []byte, at time.Time) {
 		return
 	}
 	if err == nil {
-		err = c.protect(&a)
+		err = c.sock.fits(&a)
+	}
+	if err == nil {
+		err = c.protect(&a, !c.answered)
 	}
 	if errors.Is(err, sdp.ErrRefused) && c.answered { // the stream is switched off, but the call goes on
 		c.hold()
@@ -274,7 +283,7 @@ func (c *call) patience() int64 {
 func (c *call) hold() { c.ans.HeSends, c.ans.HeListens = false, false }
 
 // offer prepares an unanswered call for the trunk about to be tried: with SRTP it gets keys, the
-// same ones when it is offered again.
+// same ones when it is offered again. It returns them.
 func (c *call) offer(p engine.MediaProfile) *srtp.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,13 +296,17 @@ func (c *call) offer(p engine.MediaProfile) *srtp.Session {
 			}
 		}
 	}
-	if want := p.SRTP == engine.SRTPRequired; !c.answered && want != (c.secure != nil) {
-		c.secure = nil
-		if want {
-			c.secure = srtp.New()
+	if mode := cmp.Or(p.SRTP, engine.SRTPOff); !c.answered && mode != c.srtp {
+		c.srtp, c.offered, c.secure = mode, nil, nil
+		switch mode {
+		case engine.SRTPRequired:
+			c.offered = srtp.New()
+			c.secure = c.offered
+		case engine.SRTPOptional:
+			c.offered = srtp.New()
 		}
 	}
-	return c.secure
+	return c.offered
 }
 
 // latching returns the sources that the call may accept besides the address of its SDP.
@@ -307,18 +320,26 @@ func (c *call) latching(a *sdp.Answer) demux.Latch {
 	}
 }
 
-// protect applies the keys of the SDP answer; mu is held. An offer with SRTP is never answered
-// without it (RFC 4568 §5.1.2), nor the reverse.
-func (c *call) protect(a *sdp.Answer) error {
+// protect applies the keys of a description; mu is held. first means that it answers our offer. One
+// with SRTP is never answered without it (RFC 4568 §5.1.2), nor the reverse, unless the trunk says
+// optional: then the far side's keys decide, whatever profile it names (RFC 8643 §3).
+func (c *call) protect(a *sdp.Answer, first bool) error {
 	switch {
-	case c.secure == nil && a.Secure:
+	case c.offered == nil && a.Secure:
 		return sdp.ErrProtocol
-	case c.secure == nil:
+	case c.offered == nil:
 		return nil
-	case !a.Secure:
+	case c.srtp == engine.SRTPRequired && !a.Secure:
 		return sdp.ErrInsecure
+	case !a.Secure && !a.Keyed:
+		c.secure = nil
+		return nil
 	}
-	return c.secure.Answered(a.Crypto, !c.answered)
+	if err := c.offered.Answered(a.Crypto, first); err != nil {
+		return err
+	}
+	c.secure, a.Secure = c.offered, true
+	return nil
 }
 
 // attachBot opens the bot's socket.
@@ -471,6 +492,9 @@ func (c *call) quality() engine.MediaQuality {
 		PacketsReceived: c.in.Received, PacketsSent: c.sent, PacketsLost: c.in.Lost, PacketsLate: c.in.Late,
 		Jitter: time.Duration(c.jitter * float64(unit)), Codec: c.ans.Send.String(),
 		FarReports: c.far.reports, RoundTrip: c.far.roundTrip,
+	}
+	if c.secure != nil {
+		q.SRTP = c.secure.Suite()
 	}
 	if n := q.PacketsReceived + q.PacketsLost; q.PacketsReceived > 0 {
 		q.MOS = opinion(c.ans.Send, float64(q.PacketsLost)/float64(n), q.RoundTrip, q.Jitter)

@@ -27,7 +27,9 @@ func describe(host string, port uint16) description {
 
 // appendOffer writes the first offer.
 func (d *description) appendOffer(b []byte, keys *srtp.Session, p engine.MediaProfile) []byte {
-	return sdp.AppendOffer(b, d.host, d.port, d.session, keys.Own(), codec.Of(p)...)
+	o := sdp.Offer{Host: d.host, Port: d.port, Session: d.session, Keys: keys.Own(),
+		Optional: p.SRTP == engine.SRTPOptional, Codecs: codec.Of(p)}
+	return o.Append(b)
 }
 
 // maxSections bounds the m= lines of an offer.
@@ -57,7 +59,7 @@ func sectionsOf(text []byte) []section {
 // both sides support, under the offer's payload types, and the others refused with port 0 (RFC 3264
 // §6). Without a, all of them are refused.
 func (d *description) appendAnswer(b, offer []byte, a *sdp.Answer, secure *srtp.Session) []byte {
-	body := append([]byte("c=IN IP4 "), d.host...)
+	body := sdp.AppendAddress([]byte("c="), d.host)
 	body = append(body, "\r\nt=0 0\r\n"...)
 	taken := a == nil
 	for _, s := range sectionsOf(offer) {
@@ -131,8 +133,7 @@ func (d *description) appendBody(b, rest []byte) []byte {
 	b = strconv.AppendUint(b, d.session, 10)
 	b = append(b, ' ')
 	b = strconv.AppendUint(b, d.version, 10)
-	b = append(b, " IN IP4 "...)
-	b = append(b, d.host...)
+	b = sdp.AppendAddress(append(b, ' '), d.host)
 	b = append(b, "\r\ns=-\r\n"...)
 	return append(b, rest...)
 }

@@ -65,9 +65,15 @@
 // # SRTP
 //
 // A trunk's profile may require SRTP: then the offer is RTP/SAVP with keys for this call alone, and
-// whatever is not encrypted and authentic is dropped and counted, including RTCP. Packets find
-// their call before decryption: addresses and SSRC are in clear. Keys are never logged; see
-// docs/adr/0016.
+// whatever is not encrypted and authentic is dropped and counted, including RTCP. Where SRTP is
+// optional the offer is RTP/AVP with keys, and so is every call whose answer has keys too. Packets
+// find their call before decryption: addresses and SSRC are in clear. Keys are never logged; see
+// docs/adr/0016 and 0061.
+//
+// # IPv4 and IPv6
+//
+// Each address has a pool of sockets (pool.go), and a call is offered the family of the trunk being
+// tried. An answer that names the other family cannot be used.
 //
 // # Keys
 //
@@ -89,7 +95,8 @@
 //
 // Reports are received on the odd port and, by RFC 5761, on the RTP port; they count as signs of
 // life. They are sent about every 5 s, with BYE at the end, to the far side's odd port or, when its
-// SDP says rtcp-mux, with the RTP. Audio ends, and BYE is sent, when SIP's BYE leaves (HungUp), however
+// SDP says rtcp-mux, with the RTP. Behind a NAT they may come from any port of the host that is
+// heard, and ours go there. Audio ends, and BYE is sent, when SIP's BYE leaves (HungUp), however
 // long its answer takes. The counts of both sides make the quality of the attempt
 // (mos.go). MediaSilent is emitted once when neither RTP nor RTCP came for Config.RTPTimeout,
 // for

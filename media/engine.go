@@ -18,23 +18,24 @@ import (
 	"dialler/engine"
 	"dialler/media/amd"
 	"dialler/media/botlink"
-	"dialler/media/datagram"
 	"dialler/media/recording"
 )
 
 // Config says where media runs and limits its cost.
 type Config struct {
-	// Host is the IPv4 address that SDP offers name, for example 127.0.0.1 or
-	// the external address of a NAT.
+	// Host is the address that SDP offers name, for example 127.0.0.1 or the external address of a
+	// NAT.
 	Host string
-	// Bind is the local IPv4 address of the sockets; if empty, Host.
+	// Bind is the local address of the sockets, of Host's family; if empty, Host.
 	Bind string
+	// Second is an address of the other family, for trunks that use that one; empty means none.
+	Second string
 	// PortMin and PortMax bound the UDP ports, inclusive; a socket takes an even one for RTP and
 	// the odd one above for RTCP. PortMax 0 means any free ports.
 	PortMin, PortMax int
 	// Control, if set, is called for each socket before it is bound (net.ListenConfig.Control).
 	Control func(network, address string, c syscall.RawConn) error
-	// Sockets is the number of RTP sockets that all calls share; default 32. More are opened, up to
+	// Sockets is the number of RTP sockets of an address that all calls share; default 32. More are opened, up to
 	// SocketCap (default 1024), while more calls than that are ringing or unheard and may latch.
 	Sockets, SocketCap int
 	// Pacers is the number of goroutines that send; default 4.
@@ -71,7 +72,7 @@ type Engine struct {
 	message []byte
 	bots    *botlink.Client
 	own     []netip.Prefix // the networks of this host
-	pool    pool
+	pools   []*pool        // of Host and Second
 	started time.Time
 	stop    chan struct{}
 	tasks   sync.WaitGroup
@@ -91,8 +92,8 @@ type Engine struct {
 
 var errClosed = errors.New("media: closed")
 
-// New binds the sockets and starts the readers and pacers. It fails when the address is not an IPv4
-// address, the port range is too small or in use, or the message cannot be read.
+// New binds the sockets and starts the readers and pacers. It fails when an address is none, the
+// port range is too small or in use, or the message cannot be read.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Bind == "" {
 		cfg.Bind = cfg.Host
@@ -117,13 +118,9 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.ReadPause == 0 {
 		cfg.ReadPause = 3 * time.Millisecond
 	}
-	host, err := netip.ParseAddr(cfg.Host)
-	if err != nil || !host.Is4() {
-		return nil, fmt.Errorf("media: host %q is not an IPv4 address", cfg.Host)
-	}
-	bind, err := netip.ParseAddr(cfg.Bind)
-	if err != nil || !bind.Is4() {
-		return nil, fmt.Errorf("media: bind address %q is not an IPv4 address", cfg.Bind)
+	pools, err := poolsOf(&cfg)
+	if err != nil {
+		return nil, err
 	}
 	if cfg.PortMax != 0 && (cfg.PortMin < 1 || cfg.PortMax > 65535 || cfg.PortMin >= cfg.PortMax) {
 		return nil, fmt.Errorf("media: RTP port range %d-%d is not valid", cfg.PortMin, cfg.PortMax)
@@ -138,24 +135,16 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, log: cfg.Log, message: message, started: time.Now(), stop: make(chan struct{}),
 		calls: map[engine.AttemptID]*call{}, done: newRecent(), voicemails: map[engine.VoicemailID]*voicemail{},
-		own: ownNetworks(), pool: pool{bind: bind, ports: newPortRange(cfg.PortMin, cfg.PortMax)},
+		own: ownNetworks(), pools: pools,
 		cname: strconv.FormatUint(rand.Uint64(), 36) + "@dialler", //nolint:gosec // an identifier
 	}
-	for range cfg.Sockets {
-		s, err := e.newSocket(bind, e.pool.ports, datagram.BatchSize)
-		if err != nil {
-			// If the range is smaller than requested, the sockets that fit are used.
-			if cfg.PortMax != 0 && len(e.sockets) > 0 {
-				e.log.Warn().Int("sockets", len(e.sockets)).Int("wanted", cfg.Sockets).
-					Msg("the RTP port range has too few free even ports")
-				break
-			}
+	for _, p := range pools {
+		if err := e.fill(p); err != nil {
 			for _, o := range e.sockets {
 				o.close()
 			}
 			return nil, err
 		}
-		e.sockets = append(e.sockets, s)
 	}
 	e.bots = botlink.New(cfg.Bot)
 	n := min(cfg.Pacers, len(e.sockets))
@@ -208,7 +197,8 @@ func (e *Engine) Close() {
 
 // Open reserves a media path and returns its SDP offer. Opening an attempt again returns the same
 // offer and replaces the sink, unless another trunk's profile requires a new offer. sink may be
-// nil: events are kept until AttachMedia. The error says that the engine is closed.
+// nil: events are kept until AttachMedia. The error says that the engine is closed, or has no
+// address of the family that the trunk demands.
 //
 // sink is called from the engine's goroutines, one event at a time; it must not block, and may call
 // the engine.
@@ -217,6 +207,11 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if e.closed {
 		e.mu.Unlock()
 		return nil, errClosed
+	}
+	p, err := e.poolFor(cmd.Profile)
+	if err != nil {
+		e.mu.Unlock()
+		return nil, err
 	}
 	c, ok := e.calls[cmd.Attempt]
 	if !ok {
@@ -228,12 +223,14 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 		if f := e.cfg.Fence; f != nil {
 			c.begun = f.Lease()
 		}
-		c.peer.Owner, c.peer.Alone = c, e.latches(cmd.Profile)
-		c.sock = e.choose(c.peer.Alone)
-		c.described = describe(e.cfg.Host, c.sock.port)
+		c.peer.Owner, c.peer.Alone = c, p.latches(cmd.Profile)
+		c.sock = e.choose(p, c.peer.Alone)
+		c.described = describe(p.host, c.sock.port)
 		e.calls[cmd.Attempt] = c
 		c.sock.open(c, e.now())
 		e.done.forget(cmd.Attempt)
+	} else if c.sock.pool != p {
+		e.rehome(c, p, cmd.Profile)
 	}
 	e.mu.Unlock()
 	e.fetchVoicemail(cmd.Listen.Voicemail)

@@ -5,12 +5,13 @@ import (
 
 	"dialler/media/codec"
 	"dialler/media/datagram"
+	"dialler/media/sdp"
 )
 
 // BenchmarkFrame measures the cost of 20 ms of a call in both directions, without sockets and
 // without a bot: one packet received and one sent.
 func BenchmarkFrame(b *testing.B) {
-	f := func(name string, law codec.Codec, secure bool) {
+	f := func(name string, law codec.Codec, suite int) {
 		b.Run(name, func(b *testing.B) {
 			c := benchCall(b)
 			c.ans.Send, c.ans.SendPT = law, law.PayloadType()
@@ -19,8 +20,8 @@ func BenchmarkFrame(b *testing.B) {
 			in.buf[1] = law.PayloadType()
 			copy(in.buf[rtpHeaderBytes:], speech(codec.FrameBytes, 1))
 			seal := func(p []byte) []byte { return p }
-			if secure {
-				far, buf := benchSecurity(b, c), make([]byte, 0, datagram.SendCap)
+			if suite >= 0 {
+				far, buf := benchSecurity(b, c, suite), make([]byte, 0, datagram.SendCap)
 				seal = func(p []byte) []byte {
 					sealed, err := far.EncryptRTP(buf, p, nil) // counted too: the far side's encryption
 					if err != nil {
@@ -42,8 +43,10 @@ func BenchmarkFrame(b *testing.B) {
 			}
 		})
 	}
-	f("PCMU", codec.Ulaw, false)
-	f("PCMA", codec.Alaw, false)
-	f("G722", codec.G722, false)
-	f("PCMU-SRTP", codec.Ulaw, true)
+	f("PCMU", codec.Ulaw, -1)
+	f("PCMA", codec.Alaw, -1)
+	f("G722", codec.G722, -1)
+	for suite := range sdp.Suites {
+		f("PCMU-"+sdp.Suites[suite].Name, codec.Ulaw, suite)
+	}
 }

@@ -20,7 +20,7 @@ func FuzzSRTP(f *testing.F) {
 	f.Add([]byte{0x80, 200, 0, 1, 0, 0, 0, 7, 0x80, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, uint16(1), uint8(2))
 	f.Fuzz(func(t *testing.T, b []byte, seq uint16, at uint8) {
 		k := srtp.New()
-		suite := int(at & 1)
+		suite := int(at) % len(sdp.Suites)
 		theirs := sdp.Crypto{Tag: suite + 1, Suite: suite, Key: sdp.Master{9}}
 		if err := k.Answered([]sdp.Crypto{theirs}, true); err != nil {
 			t.Fatal(err)

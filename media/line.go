@@ -41,8 +41,15 @@ func (l *line) widen() {
 func (l *line) sound() (ok bool) {
 	_ = l.raw.Control(func(fd uintptr) {
 		at, err := unix.Getsockname(int(fd))
-		in4, is4 := at.(*unix.SockaddrInet4)
-		ok = err == nil && is4 && in4.Port == int(l.port)
+		if err != nil {
+			return
+		}
+		switch at := at.(type) {
+		case *unix.SockaddrInet4:
+			ok = at.Port == int(l.port)
+		case *unix.SockaddrInet6:
+			ok = at.Port == int(l.port)
+		}
 	})
 	return ok
 }

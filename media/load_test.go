@@ -47,7 +47,7 @@ func TestLoad(t *testing.T) {
 		formats, pt, profile.Codecs = "9 101", "9", []string{"G722"}
 	case "srtp":
 		pt, profile.SRTP = "s", engine.SRTPRequired
-		crypto = []string{"a=crypto:1 " + sdp.Suites[0].Name + " inline:" + base64.StdEncoding.EncodeToString(loadKey[:])}
+		crypto = []string{strings.TrimSpace(string(sdp.AppendCrypto(nil, 1, 0, &loadKey)))}
 	}
 	cfg := Config{Host: "127.0.0.1"}
 	cfg.Sockets, _ = strconv.Atoi(os.Getenv("MEDIA_LOAD_SOCKETS"))
@@ -192,7 +192,8 @@ func farSides() {
 		var sealed *pionsrtp.Context
 		buf := make([]byte, 0, 300)
 		if kind == "s" {
-			sealed, _ = pionsrtp.CreateContext(loadKey[:16], loadKey[16:], sdp.Suites[0].Profile)
+			key, salt := sdp.Suites[0].Split(&loadKey)
+			sealed, _ = pionsrtp.CreateContext(key, salt, sdp.Suites[0].Profile)
 		}
 		binary.BigEndian.PutUint32(b[8:], uint32(conn.LocalAddr().(*net.UDPAddr).Port))
 		var seq uint16

@@ -53,11 +53,12 @@ func behindNAT(t *testing.T, rate int, onePort bool) {
 		talk     = 6 * second
 	)
 	rng := rand.New(rand.NewPCG(uint64(rate), 9))
-	e := &Engine{}
+	e, ports := &Engine{}, &pool{}
 	nat, inner := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.77.0.2")
 	newSocket := func() *socket {
 		s := &socket{e: e, demux: demux.New()}
 		e.sockets = append(e.sockets, s)
+		ports.sockets = e.sockets
 		return s
 	}
 	for range 32 {
@@ -89,7 +90,7 @@ func behindNAT(t *testing.T, rate int, onePort bool) {
 					c.rebind = ring + second
 				}
 			}
-			s, free := e.best(true, now)
+			s, free := ports.best(true, now)
 			if !free {
 				s = newSocket()
 			}

@@ -1,16 +1,24 @@
 package media
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"dialler/engine"
+	"dialler/media/datagram"
+	"dialler/media/demux"
+	"dialler/media/sdp"
 )
 
-// pool opens additional RTP sockets; guarded by Engine.mu.
+// pool has the RTP sockets of one address, and opens additional ones; guarded by Engine.mu.
 type pool struct {
-	bind  netip.Addr
-	ports *portRange
+	host    string     // what SDP names
+	bind    netip.Addr // of the same family
+	ports   *portRange
+	sockets []*socket
 	// full means that the range, or the process, has no more ports; logged once.
 	full  bool
 	again int64 // when to try next
@@ -24,7 +32,7 @@ const poolPause = 1000 * ms
 func ownNetworks() (list []netip.Prefix) {
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil {
+		if n, ok := a.(*net.IPNet); ok {
 			if p, err := netip.ParsePrefix(n.String()); err == nil {
 				list = append(list, p.Masked())
 			}
@@ -33,16 +41,55 @@ func ownNetworks() (list []netip.Prefix) {
 	return list
 }
 
+// errNoFamily says that this host has no address of the family that a trunk wants.
+func errNoFamily(family string) error {
+	name := map[string]string{engine.IPv4: "IPv4", engine.IPv6: "IPv6"}[family]
+	return fmt.Errorf("media: the trunk's media.family is %s, and there is no %s address for audio; "+
+		"give one with --rtp-host", family, name)
+}
+
+// poolFor returns the pool whose address has the family that a trunk wants: the one that it
+// demands, or that of its address where there is one, or the first.
+func (e *Engine) poolFor(p engine.MediaProfile) (*pool, error) {
+	six := func(o *pool) bool { return o.bind.Is6() }
+	switch p.Family {
+	case engine.IPv4, engine.IPv6:
+		i := slices.IndexFunc(e.pools, func(o *pool) bool { return six(o) == (p.Family == engine.IPv6) })
+		if i < 0 {
+			return nil, errNoFamily(p.Family)
+		}
+		return e.pools[i], nil
+	}
+	if a, err := netip.ParseAddr(p.Reached); err == nil {
+		if i := slices.IndexFunc(e.pools, func(o *pool) bool { return six(o) == a.Unmap().Is6() }); i >= 0 {
+			return e.pools[i], nil
+		}
+	}
+	return e.pools[0], nil
+}
+
+// errFamily says that a description names an address of the other family than ours.
+var errFamily = errors.New("the SDP answer names an address of the other family than the offer, IPv4 or IPv6; " +
+	"set the trunk's media.family")
+
+// fits says whether audio can be sent from the socket to where a description wants it.
+func (s *socket) fits(a *sdp.Answer) error {
+	if to := a.Remote.Addr(); to.Is6() != s.pool.bind.Is6() && !to.IsUnspecified() {
+		return errFamily
+	}
+	return nil
+}
+
 // latches says whether a call with the profile may accept another address than its SDP's; for a
 // loopback address all neighbours are near.
-func (e *Engine) latches(p engine.MediaProfile) bool {
+func (o *pool) latches(p engine.MediaProfile) bool {
 	switch p.Symmetric {
 	case engine.SymmetricOff:
 		return false
 	case engine.SymmetricOn:
 		return true
 	}
-	return !e.pool.bind.IsLoopback()
+	return !o.bind.IsLoopback()
 }
 
 // ports returns the current sockets.
@@ -63,16 +110,16 @@ func (e *Engine) Ports() (usable, all int) {
 	return usable, len(list)
 }
 
-// choose returns the socket for a new call; mu is held. A call that may latch gets one on which no
+// choose returns the socket of the pool for a new call; mu is held. A call that may latch gets one on which no
 // other call is unheard, or was recently: then a stream from elsewhere can only be its own. Among
 // several it takes the socket with the fewest calls whose source is unknown, then the fewest calls.
-func (e *Engine) choose(alone bool) *socket {
+func (e *Engine) choose(p *pool, alone bool) *socket {
 	now := e.now()
-	best, free := e.best(alone, now)
+	best, free := p.best(alone, now)
 	if free {
 		return best
 	}
-	if s := e.grow(now); s != nil {
+	if s := e.grow(p, now); s != nil {
 		return s
 	}
 	e.counters.crowded.Add(1)
@@ -80,11 +127,11 @@ func (e *Engine) choose(alone bool) *socket {
 }
 
 // best returns the best of the sockets that there are, and whether it is free.
-func (e *Engine) best(alone bool, now int64) (best *socket, free bool) {
-	e.pool.turn++
-	at := e.pool.turn
-	for i := range e.sockets {
-		if s := e.sockets[(at+i)%len(e.sockets)]; best == nil || s.before(best, alone, now) {
+func (o *pool) best(alone bool, now int64) (best *socket, free bool) {
+	o.turn++
+	at := o.turn
+	for i := range o.sockets {
+		if s := o.sockets[(at+i)%len(o.sockets)]; best == nil || s.before(best, alone, now) {
 			best = s
 		}
 	}
@@ -113,19 +160,19 @@ func (s *socket) before(o *socket, alone bool, now int64) bool {
 	return s.live.Load() < o.live.Load()
 }
 
-// grow opens another socket; nil means none is available. mu is held.
-func (e *Engine) grow(now int64) *socket {
-	if len(e.sockets) >= e.cfg.SocketCap || now < e.pool.again || e.closed {
+// grow opens another socket of the pool; nil means none is available. mu is held.
+func (e *Engine) grow(p *pool, now int64) *socket {
+	if len(e.sockets) >= e.cfg.SocketCap || now < p.again || e.closed {
 		return nil
 	}
 	if e.cfg.PortMax == 0 {
-		e.pool.ports = newPortRange(0, 0)
+		p.ports = newPortRange(0, 0)
 	}
-	s, err := e.newSocket(e.pool.bind, e.pool.ports, extraBatch)
+	s, err := e.newSocket(p, extraBatch)
 	if err != nil {
-		e.pool.again = now + poolPause
-		if !e.pool.full {
-			e.pool.full = true
+		p.again = now + poolPause
+		if !p.full {
+			p.full = true
 			e.log.Warn().Err(err).Int("sockets", len(e.sockets)).
 				Msg("no more RTP ports can be opened: calls that wait for their first audio share ports, and behind a NAT some " +
 					"stay silent; widen --rtp-ports")
@@ -133,6 +180,7 @@ func (e *Engine) grow(now int64) *socket {
 		return nil
 	}
 	e.groups[len(e.sockets)%len(e.groups)].serve(s)
+	p.sockets = append(p.sockets, s)
 	e.sockets = append(e.sockets, s)
 	s.start()
 	return s
@@ -143,4 +191,81 @@ func (s *socket) start() {
 	s.e.tasks.Add(2)
 	go s.read(s.rtp.Load())
 	go s.readRTCP(s.rtcp.Load())
+}
+
+// poolsOf checks the addresses of a configuration.
+func poolsOf(cfg *Config) (list []*pool, err error) {
+	host, err := addressOf("host", cfg.Host)
+	if err != nil {
+		return nil, err
+	}
+	bind, err := addressOf("bind address", cfg.Bind)
+	if err != nil {
+		return nil, err
+	}
+	if host.Is6() != bind.Is6() {
+		return nil, fmt.Errorf("media: %s and %s are not of one family", host, bind)
+	}
+	ports := func() *portRange { return newPortRange(cfg.PortMin, cfg.PortMax) }
+	list = []*pool{{host: host.String(), bind: bind, ports: ports()}}
+	if cfg.Second == "" {
+		return list, nil
+	}
+	second, err := addressOf("host", cfg.Second)
+	if err != nil {
+		return nil, err
+	}
+	if second.Is6() == host.Is6() {
+		return nil, fmt.Errorf("media: %s and %s are of the same family; one address of each can be given", host, second)
+	}
+	return append(list, &pool{host: second.String(), bind: second, ports: ports()}), nil
+}
+
+func addressOf(what, text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Is4In6() || a.Zone() != "" {
+		return a, fmt.Errorf("media: %s %q is not an IPv4 or IPv6 address", what, text)
+	}
+	return a, nil
+}
+
+// fill opens the first sockets of a pool. If the range is smaller than requested, those that fit are
+// used.
+func (e *Engine) fill(p *pool) error {
+	for range e.cfg.Sockets {
+		s, err := e.newSocket(p, datagram.BatchSize)
+		if err != nil && e.cfg.PortMax != 0 && len(p.sockets) > 0 {
+			e.log.Warn().Int("sockets", len(p.sockets)).Int("wanted", e.cfg.Sockets).
+				Msg("the RTP port range has too few free even ports")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p.sockets = append(p.sockets, s)
+		e.sockets = append(e.sockets, s)
+	}
+	return nil
+}
+
+// rehome moves a call that is not answered yet to a pool, for a trunk of the other family; mu is
+// held.
+func (e *Engine) rehome(c *call, p *pool, profile engine.MediaProfile) {
+	c.mu.Lock()
+	keep := c.answered || c.closed
+	c.mu.Unlock()
+	if keep {
+		return
+	}
+	now, alone := e.now(), p.latches(profile)
+	old, sock := c.sock, e.choose(p, alone)
+	old.mu.Lock()
+	old.demux.Remove(&c.peer, now)
+	old.publish()
+	c.peer = demux.Peer{Owner: c, Alone: alone}
+	old.mu.Unlock()
+	c.mu.Lock()
+	c.sock, c.described = sock, describe(p.host, sock.port)
+	c.mu.Unlock()
+	sock.open(c, now)
 }

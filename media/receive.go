@@ -15,8 +15,9 @@ import (
 	"dialler/media/srtp"
 )
 
-// report handles an RTCP packet of this call: a sign of life. It changes b.
-func (c *call) report(b []byte, now int64) {
+// report handles an RTCP packet of this call: a sign of life. It changes b. from is where it came
+// from when it has a port of its own.
+func (c *call) report(b []byte, from netip.AddrPort, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.secure != nil {
@@ -26,7 +27,7 @@ func (c *call) report(b []byte, now int64) {
 			return
 		}
 	}
-	c.lastSign = now
+	c.lastSign, c.reporter = now, from
 	c.far.take(b, c.ssrc, &c.heard, uint32(ntpTime(time.Now())>>16), now) //nolint:gosec // the middle of it
 }
 

@@ -47,6 +47,10 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 	if c == nil {
 		return nil, errNoCall
 	}
+	sock, err := e.beside(c, profile)
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	p := c.peers[leg]
 	switch {
@@ -56,12 +60,12 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 		err = errCrowded
 	case p == nil:
 		p = &call{
-			e: e, id: a, callee: c, leg: leg, begun: c.begun, amd: engine.AMDOff, sock: c.sock, openedAt: time.Now(),
-			described: describe(e.cfg.Host, c.sock.port),
+			e: e, id: a, callee: c, leg: leg, begun: c.begun, amd: engine.AMDOff, sock: sock, openedAt: time.Now(),
+			described: describe(sock.pool.host, sock.port),
 			ssrc:      rand.Uint32(), seq: uint16(rand.Uint32()) >> 1,
 			ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}
-		p.peer.Owner, p.peer.Alone = p, e.latches(profile)
+		p.peer.Owner, p.peer.Alone = p, sock.pool.latches(profile)
 		if c.peers == nil {
 			c.peers = map[engine.LegID]*call{}
 		}
@@ -97,8 +101,11 @@ func (e *Engine) JoinPeer(a engine.AttemptID, leg engine.LegID, text []byte) err
 	case !answered:
 		return errUnheard
 	}
+	if err := p.sock.fits(&ans); err != nil {
+		return err
+	}
 	p.mu.Lock()
-	err = p.protect(&ans)
+	err = p.protect(&ans, !p.answered)
 	p.mu.Unlock()
 	if err != nil {
 		return err
@@ -180,10 +187,29 @@ func (c *call) relay(pkt *rtp.Packet, w *datagram.Writer, now int64) (open bool)
 	}
 	c.mu.Unlock()
 	o.mu.Lock()
+	across := o.sock != c.sock // of another family: it cannot leave with the batch
+	if across {
+		c.sock.flush(w)
+	}
 	o.pass(c, pkt, payload, law, w, now)
+	if across {
+		o.sock.flush(w)
+	}
 	o.unlock()
 	c.mu.Lock()
 	return !c.closed
+}
+
+// beside returns the socket for a far leg: the call's own, or one of another family. There packets
+// are relayed one by one, not in batches.
+func (e *Engine) beside(c *call, profile engine.MediaProfile) (*socket, error) {
+	p, err := e.poolFor(profile)
+	if err != nil || p == c.sock.pool {
+		return c.sock, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.choose(p, p.latches(profile)), nil
 }
 
 // pass sends the other side's audio to this one; mu is held. law is codec.None for a

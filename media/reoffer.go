@@ -30,7 +30,11 @@ func (e *Engine) Reoffer(a engine.AttemptID, leg engine.LegID, offer []byte) (te
 		c.mu.Unlock()
 		return nil, errLeftover
 	}
-	if err := c.protectAgain(&ans); err != nil {
+	if err := c.sock.fits(&ans); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	if err := c.protect(&ans, false); err != nil {
 		c.mu.Unlock()
 		return nil, err
 	}
@@ -74,14 +78,6 @@ func (e *Engine) Offer(a engine.AttemptID, leg engine.LegID, first []byte) ([]by
 		c.described.sum, c.described.version = sumOf(rest), 1
 	}
 	return c.described.appendBody(make([]byte, 0, len(first)+8), rest), nil
-}
-
-// protectAgain applies the keys of a new offer, which has its own tags; mu is held.
-func (c *call) protectAgain(a *sdp.Answer) error {
-	if c.secure != nil && a.Secure {
-		return c.secure.Answered(a.Crypto, false)
-	}
-	return c.protect(a)
 }
 
 // switchedOff answers an offer with port 0: the far side wants no audio for now, and the call goes

@@ -127,15 +127,15 @@ func TestAReofferOfSRTPIsAnsweredWithItsTag(t *testing.T) {
 	e, ev := start(t, nil), record(t)
 	p, _ := securely(t, e, 1, 0, ev)
 	c := e.call(attempt(1))
-	p.key = sdp.Master{9}
-	key := base64.StdEncoding.EncodeToString(p.key[:])
+	key := base64.StdEncoding.EncodeToString(make([]byte, 30))
 	offer := sdpAnswer(p.port(), "0", "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:"+key)
 	offer = []byte(strings.Replace(string(offer), "RTP/AVP", "RTP/SAVP", 1))
 	sdp, err := e.Reoffer(attempt(1), attempt(1).Leg(1), offer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:" + base64.StdEncoding.EncodeToString(c.secure.Own()[0][:]) + "\r\n"
+	ours := base64.StdEncoding.EncodeToString(c.secure.Own()[3][:30])
+	want := "a=crypto:7 AES_CM_128_HMAC_SHA1_80 inline:" + ours + "\r\n"
 	if !strings.Contains(string(sdp), want) || !strings.Contains(string(sdp), "RTP/SAVP 0\r\n") {
 		t.Fatalf("%s", sdp)
 	}

@@ -1,7 +1,6 @@
 package media
 
 import (
-	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -43,7 +42,7 @@ func (s *socket) tend() {
 func (s *socket) replace(at *atomic.Pointer[line], read func(*line), prepare func(*line)) bool {
 	old := at.Load()
 	old.leave()
-	conn, err := s.e.bindPort(netip.AddrPortFrom(s.bind, old.port))
+	conn, err := s.e.listenUDP(s.pool.bind, old.port)
 	var fresh *line
 	if err == nil {
 		fresh, err = newLine(conn)

@@ -200,7 +200,10 @@ func (c *call) reporting(now int64, bye bool) (b []byte, to netip.AddrPort) {
 	switch {
 	case c.ans.Mux:
 		return b, c.dest
-	case c.dest != c.ans.Remote && c.dest.Port() < 65535: // latched
+	case c.dest == c.ans.Remote:
+	case c.reporter.Addr() == c.dest.Addr(): // latched
+		return b, c.reporter
+	case c.dest.Port() < 65535:
 		return b, netip.AddrPortFrom(c.dest.Addr(), c.dest.Port()+1)
 	}
 	return b, c.ans.RTCP

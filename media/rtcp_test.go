@@ -2,6 +2,7 @@ package media
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"net"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"dialler/engine"
 	"dialler/media/codec"
 	"dialler/media/datagram"
+	"dialler/media/demux"
 )
 
 // pair returns a phone on an even port, and the socket for reports above it.
@@ -177,6 +179,61 @@ func TestTheFarSidesReportsMakeTheQualityOfTheCall(t *testing.T) {
 	if q.MOS < 4 || q.FarMOS >= q.MOS || q.FarMOS < 1 {
 		t.Errorf("MOS %v and %v", q.MOS, q.FarMOS)
 	}
+}
+
+// TestReportsFollowANAT has a far side whose RTP and RTCP come from ports that a NAT has chosen, none of
+// which its SDP names: its reports make the quality of the call, and ours go where they came from.
+func TestReportsFollowANAT(t *testing.T) {
+	f := func(name string, mux bool, far int, plain bool) {
+		t.Run(name, func(t *testing.T) {
+			e := start(t, nil)
+			p, reports := newPhone(t, 99), newPhone(t, 99) // two ports of the NAT
+			on := engine.MediaProfile{Symmetric: engine.SymmetricOn}
+			offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: on}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inner := newPhone(t, 1) // what SDP names, and nothing comes from
+			p.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: offeredPort(t, offer)}
+			extra := []string{"a=rtcp:9"}
+			if mux {
+				extra = []string{"a=rtcp-mux"}
+				reports = p
+			}
+			if plain {
+				extra = nil
+			}
+			e.Answer(attempt(1), sdpAnswer(inner.port(), "0", extra...), time.Now())
+			for range demux.ProofPackets + 1 {
+				p.say(0, speech(160, 1))
+			}
+			ours := p.hear()
+			reports.to = &net.UDPAddr{IP: p.to.IP, Port: p.to.Port + far}
+			say := func(by uint32) {
+				b, err := rtcp.Marshal([]rtcp.Packet{&rtcp.ReceiverReport{SSRC: by, Reports: []rtcp.ReceptionReport{{
+					SSRC: ours.SSRC, TotalLost: 1, Jitter: 80}}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				reports.raw(b)
+			}
+			if !mux {
+				say(98) // nobody's: it is read before the next one
+			}
+			say(99)
+			wait(t, func() bool { return e.Stats().RTCPReceived == 1 }, func() string { return fmt.Sprintf("%+v", e.Stats()) })
+			hasten(e, attempt(1))
+			if list := nextReport(t, reports.conn); list[0].(*rtcp.SenderReport).SSRC != ours.SSRC {
+				t.Fatalf("%v", list)
+			}
+			if q := e.CloseMedia(attempt(1)); q.FarReports != 1 || q.FarLost != 1 || q.FarMOS < 1 || q.HeardFrom == "" {
+				t.Fatalf("%+v", q)
+			}
+		})
+	}
+	f("a port of its own", false, 1, true)
+	f("a port of its own, named in SDP", false, 1, false)
+	f("muxed", true, 0, false)
 }
 
 // Published values of the E-model: G.711 without impairment has 4.4, and R of 80, 70, 60 are 4.03,

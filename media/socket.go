@@ -25,7 +25,7 @@ import (
 // one (RFC 3550 §11).
 type socket struct {
 	e    *Engine
-	bind netip.Addr
+	pool *pool
 	port uint16
 	// rtp and rtcp are replaced when they break (replace.go).
 	rtp, rtcp atomic.Pointer[line]
@@ -100,10 +100,14 @@ func (s *socket) flush(w *datagram.Writer) {
 	s.e.counters.sendErrors.Add(uint64(failed)) //nolint:gosec // not negative
 }
 
-// bindPort binds one port.
-func (e *Engine) bindPort(at netip.AddrPort) (*net.UDPConn, error) {
+// listenUDP binds a port of the address's family alone.
+func (e *Engine) listenUDP(ip netip.Addr, port uint16) (*net.UDPConn, error) {
+	network := "udp4"
+	if ip.Is6() {
+		network = "udp6"
+	}
 	bind := net.ListenConfig{Control: e.cfg.Control}
-	conn, err := bind.ListenPacket(context.Background(), "udp4", at.String())
+	conn, err := bind.ListenPacket(context.Background(), network, netip.AddrPortFrom(ip, port).String())
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +116,9 @@ func (e *Engine) bindPort(at netip.AddrPort) (*net.UDPConn, error) {
 
 // bindPair binds an even port and the odd one above it.
 func (e *Engine) bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *net.UDPConn, err error) {
-	at := func(port uint16) (*net.UDPConn, error) { return e.bindPort(netip.AddrPortFrom(ip, port)) }
 	for port, ok := ports.next(); ok; port, ok = ports.next() {
 		var a, b *net.UDPConn
-		if a, err = at(port); err != nil {
+		if a, err = e.listenUDP(ip, port); err != nil {
 			if errors.Is(err, syscall.EADDRINUSE) {
 				continue
 			}
@@ -123,7 +126,7 @@ func (e *Engine) bindPair(ip netip.Addr, ports *portRange) (rtpConn, rtcpConn *n
 		}
 		number := uint16(a.LocalAddr().(*net.UDPAddr).Port) //nolint:gosec // a port
 		if number%2 == 0 {
-			if b, err = at(number + 1); err == nil {
+			if b, err = e.listenUDP(ip, number+1); err == nil {
 				return a, b, nil
 			}
 		}
@@ -152,8 +155,9 @@ func (r *portRange) next() (uint16, bool) {
 	return uint16(port), port+1 <= r.end //nolint:gosec // checked by New
 }
 
-func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket, error) {
-	a, b, err := e.bindPair(ip, ports)
+// newSocket opens a socket of the pool, which it does not join yet.
+func (e *Engine) newSocket(p *pool, batch int) (*socket, error) {
+	a, b, err := e.bindPair(p.bind, p.ports)
 	if err != nil {
 		return nil, fmt.Errorf("media: RTP port: %w", err)
 	}
@@ -166,7 +170,7 @@ func (e *Engine) newSocket(ip netip.Addr, ports *portRange, batch int) (*socket,
 		return nil, errors.Join(err, a.Close())
 	}
 	rtpLine.widen()
-	s := &socket{e: e, bind: ip, demux: demux.New(), port: rtpLine.port, batch: batch}
+	s := &socket{e: e, pool: p, demux: demux.New(), port: rtpLine.port, batch: batch}
 	s.rtp.Store(rtpLine)
 	s.rtcp.Store(rtcpLine)
 	return s, nil
@@ -301,7 +305,7 @@ func (s *socket) read(from *line) {
 			b, source := r.Datagram(i)
 			switch {
 			case isRTCP(b):
-				a.call.report(b, now)
+				a.call.report(b, netip.AddrPort{}, now)
 				continue
 			case a.early:
 				a.call.hearEarly(b, &pkt)
@@ -387,8 +391,8 @@ func (s *socket) prove(c *call, from netip.AddrPort, id demux.ID, now int64) {
 // isRTCP distinguishes RTCP from RTP on one port (RFC 5761 §4).
 func isRTCP(b []byte) bool { return len(b) >= 8 && b[1] >= 192 && b[1] <= 223 }
 
-// readRTCP counts reports as signs of life. The far side sends them from the
-// port above its RTP port.
+// readRTCP counts reports as signs of life. The far side sends them from the port above its RTP
+// port, unless a NAT has chosen another.
 func (s *socket) readRTCP(l *line) {
 	defer s.e.tasks.Done()
 	var buf [datagram.Cap]byte
@@ -404,12 +408,13 @@ func (s *socket) readRTCP(l *line) {
 		if !isRTCP(b) || b[0]>>6 != 2 || from.Port() == 0 {
 			continue
 		}
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 		s.mu.Lock()
-		p := s.demux.Life(netip.AddrPortFrom(from.Addr().Unmap(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
+		p := s.demux.Life(netip.AddrPortFrom(from.Addr(), from.Port()-1), binary.BigEndian.Uint32(b[4:]))
 		s.mu.Unlock()
 		if p != nil {
 			s.e.counters.rtcp.Add(1)
-			p.Owner.(*call).report(b, s.e.now())
+			p.Owner.(*call).report(b, from, s.e.now())
 		}
 	}
 }

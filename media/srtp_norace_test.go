@@ -6,14 +6,21 @@ import (
 	"testing"
 
 	"dialler/media/datagram"
+	"dialler/media/sdp"
 
 	"github.com/pion/rtp"
 )
 
 // Under the race detector pools drop their contents at random, pion's among them.
 func TestSRTPPacketsDoNotAllocate(t *testing.T) {
+	for suite := range sdp.Suites {
+		t.Run(sdp.Suites[suite].Name, func(t *testing.T) { srtpDoesNotAllocate(t, suite) })
+	}
+}
+
+func srtpDoesNotAllocate(t *testing.T, suite int) {
 	c := benchCall(t)
-	far := benchSecurity(t, c)
+	far := benchSecurity(t, c, suite)
 	w, in := datagram.NewWriter(datagram.BatchSize), newIncoming()
 	var header rtp.Header
 	if n := testing.AllocsPerRun(1000, func() {

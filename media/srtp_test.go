@@ -32,7 +32,9 @@ type secured struct {
 
 func srtpContext(t testing.TB, m sdp.Master, suite int) *pionsrtp.Context {
 	t.Helper()
-	c, err := pionsrtp.CreateContext(m[:16], m[16:], sdp.Suites[suite].Profile, pionsrtp.SRTPReplayProtection(64))
+	s := &sdp.Suites[suite]
+	key, salt := s.Split(&m)
+	c, err := pionsrtp.CreateContext(key, salt, s.Profile, pionsrtp.SRTPReplayProtection(64))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,15 +44,29 @@ func srtpContext(t testing.TB, m sdp.Master, suite int) *pionsrtp.Context {
 // offeredKeys gives the keys of an offer by suite.
 func offeredKeys(t testing.TB, offer []byte) (keys []sdp.Master) {
 	t.Helper()
+	if !bytes.Contains(offer, []byte(" RTP/SAVP ")) {
+		t.Fatalf("the offer is %q", offer)
+	}
+	return keysOf(t, offer)
+}
+
+// keysOf gives the keys of an offer that has them, by suite.
+func keysOf(t testing.TB, offer []byte) []sdp.Master {
+	t.Helper()
+	keys := keysIn(t, offer)
+	if len(keys) != len(sdp.Suites) {
+		t.Fatalf("%d keys are offered", len(keys))
+	}
+	return keys
+}
+
+func keysIn(t testing.TB, text []byte) (keys []sdp.Master) {
+	t.Helper()
 	var d pionsdp.SessionDescription
-	if err := d.Unmarshal(offer); err != nil {
+	if err := d.Unmarshal(text); err != nil {
 		t.Fatal(err)
 	}
-	m := d.MediaDescriptions[0]
-	if strings.Join(m.MediaName.Protos, "/") != "RTP/SAVP" {
-		t.Fatalf("the offer is %v", m.MediaName.Protos)
-	}
-	for _, a := range m.Attributes {
+	for _, a := range d.MediaDescriptions[0].Attributes {
 		if a.Key != "crypto" {
 			continue
 		}
@@ -60,19 +76,12 @@ func offeredKeys(t testing.TB, offer []byte) (keys []sdp.Master) {
 		}
 		keys = append(keys, c.Key)
 	}
-	if len(keys) != len(sdp.Suites) {
-		t.Fatalf("%d keys are offered", len(keys))
-	}
 	return keys
 }
 
 func (p *secured) line() string {
-	return fmt.Sprintf(
-		"a=crypto:%d %s inline:%s|2^31",
-		p.suite+1,
-		sdp.Suites[p.suite].Name,
-		base64.StdEncoding.EncodeToString(p.key[:]),
-	)
+	line := sdp.AppendCrypto(nil, p.suite+1, p.suite, &p.key)
+	return strings.TrimSpace(string(line)) + "|2^31"
 }
 
 // securely opens an attempt with SRTP and answers it.
@@ -291,26 +300,27 @@ func TestAnAnswerWithoutAnAcceptableCryptoFails(t *testing.T) {
 		})
 	}
 	secure := engine.MediaProfile{SRTP: engine.SRTPRequired}
-	const s80, s32 = "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32"
-	f("plain RTP", sdp.ErrInsecure, secure, "RTP/AVP", "a=crypto:1 "+s80+" inline:"+key)
-	f("SRTP not asked for", sdp.ErrProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key)
+	const s80, s32, gcm = "AES_CM_128_HMAC_SHA1_80", "AES_CM_128_HMAC_SHA1_32", "AEAD_AES_128_GCM"
+	f("plain RTP", sdp.ErrInsecure, secure, "RTP/AVP", "a=crypto:4 "+s80+" inline:"+key)
+	f("SRTP not asked for", sdp.ErrProtocol, engine.MediaProfile{}, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key)
 	f("no crypto", sdp.ErrCrypto, secure, "RTP/SAVP")
 	f("another suite", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:"+key)
-	f("a tag that was not offered", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:3 "+s80+" inline:"+key)
-	f("the other suite's tag", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s32+" inline:"+key)
-	f("a short key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key[:36])
-	f("a long key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+key)
-	f("no base64", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+strings.Repeat("?", 40))
-	f("another method", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" uri:"+key)
-	f("without encryption", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
-	f("an MKI without length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:1 "+s80+" inline:"+key+"|1:0")
+	f("a tag that was not offered", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:6 "+s80+" inline:"+key)
+	f("the other suite's tag", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s32+" inline:"+key)
+	f("a short key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key[:36])
+	f("a long key", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key+key)
+	f("no base64", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+strings.Repeat("?", 40))
+	f("a key of another suite's length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:2 "+gcm+" inline:"+key)
+	f("another method", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" uri:"+key)
+	f("without encryption", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key+" UNENCRYPTED_SRTP")
+	f("an MKI without length", sdp.ErrCrypto, secure, "RTP/SAVP", "a=crypto:4 "+s80+" inline:"+key+"|1:0")
 }
 
 func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
-	for _, restart := range []bool{false, true} {
-		t.Run(fmt.Sprintf("roll-overs from zero %v", restart), func(t *testing.T) {
+	f := func(suite int, restart bool) {
+		t.Run(fmt.Sprintf("%s, roll-overs from zero %v", sdp.Suites[suite].Name, restart), func(t *testing.T) {
 			e, ev := start(t, nil), record(t)
-			p, _ := securely(t, e, 1, 0, ev)
+			p, _ := securely(t, e, 1, suite, ev)
 			p.seq = 65534
 			for range 4 {
 				p.say(speech(160, 1))
@@ -329,7 +339,7 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 			received(5)
 			p.key = sdp.Master{7}
 			e.Answer(attempt(1), p.answer(), time.Now())
-			p.encrypt = srtpContext(t, p.key, 0)
+			p.encrypt = srtpContext(t, p.key, suite)
 			if !restart {
 				p.encrypt.SetROC(p.ssrc, 1)
 			}
@@ -337,6 +347,98 @@ func TestARefreshedSessionKeepsItsKeysAndANewKeyIsTaken(t *testing.T) {
 			p.say(speech(160, 3))
 			received(7)
 		})
+	}
+	for _, restart := range []bool{false, true} {
+		f(0, restart) // GCM destroys a packet that it cannot open
+		f(3, restart)
+	}
+}
+
+// TestOptionalSRTPFollowsTheAnswer checks both ends of what RFC 8643 calls opportunistic: RTP/AVP
+// with a=crypto is offered, and an answer with keys means SRTP, one without plain RTP.
+func TestOptionalSRTPFollowsTheAnswer(t *testing.T) {
+	f := func(name, profile string, suite int) {
+		t.Run(name, func(t *testing.T) {
+			e, b, ev := start(t, nil), newBot(t), record(t)
+			offer, err := e.Open(
+				engine.OpenMedia{Attempt: attempt(1), Profile: engine.MediaProfile{SRTP: engine.SRTPOptional}}, ev.sink)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &secured{phone: newPhone(t, 7), suite: max(suite, 0), key: sdp.Master{5}}
+			var extra []string
+			want := ""
+			text := p.called(offer, "0 101") // it finds RTP/AVP
+			if suite >= 0 {
+				keys := keysOf(t, offer)
+				p.encrypt, p.decrypt = srtpContext(t, p.key, suite), srtpContext(t, keys[suite], suite)
+				extra, want = []string{p.line()}, sdp.Suites[suite].Name
+				text = p.called(offer, "0 101", extra...)
+			}
+			e.Answer(attempt(1), bytes.ReplaceAll(text, []byte("RTP/AVP"), []byte(profile)), time.Now())
+			e.AttachBot(attach(attempt(1), b.url()))
+			s := b.session()
+			ev.next(engine.MediaBotConnected)
+			word, reply := speech(320, 3), speech(320, 5)
+			var heard []byte
+			if suite >= 0 {
+				p.say(word[:160])
+				p.say(word[160:])
+				s.say(reply)
+				heard = p.hearUntil(len(reply))
+			} else {
+				p.phone.say(0, word[:160])
+				p.phone.say(0, word[160:])
+				s.say(reply)
+				heard = p.phone.hearUntil(len(reply), codec.UlawSilence)
+			}
+			if got := s.hearUntil(len(word)); !bytes.Equal(got, word) || !bytes.Equal(heard, reply) {
+				t.Fatal("one of them heard something else")
+			}
+			if q := e.CloseMedia(attempt(1)); q.SRTP != want || q.PacketsLost != 0 {
+				t.Fatalf("%+v, want %q", q, want)
+			}
+		})
+	}
+	f("RTP", "RTP/AVP", -1)
+	f("SRTP", "RTP/AVP", 0)
+	f("another suite, by RTP/SAVP", "RTP/SAVP", 3)
+}
+
+// A far side that takes keys up later, or gives them up, keeps its call.
+func TestOptionalSRTPFollowsLaterOffers(t *testing.T) {
+	e := start(t, nil)
+	optional := engine.MediaProfile{SRTP: engine.SRTPOptional}
+	offer, err := e.Open(engine.OpenMedia{Attempt: attempt(1), Profile: optional}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &secured{phone: newPhone(t, 7), key: sdp.Master{5}}
+	p.encrypt = srtpContext(t, p.key, 0)
+	keys := keysOf(t, offer)
+	e.Answer(attempt(1), p.called(offer, "0"), time.Now())
+	received := uint64(0)
+	hears := func(say func()) {
+		t.Helper()
+		say()
+		received++
+		wait(t, func() bool { return e.Stats().PacketsReceived == received },
+			func() string { return fmt.Sprintf("%+v", e.Stats()) })
+	}
+	hears(func() { p.phone.say(0, speech(160, 1)) })
+	again, err := e.Reoffer(attempt(1), attempt(1).Leg(1), p.called(offer, "0", p.line()))
+	if err != nil || keysIn(t, again)[0] != keys[0] || !bytes.Contains(again, []byte("RTP/AVP ")) {
+		t.Fatalf("%v %s", err, again)
+	}
+	hears(func() { p.say(speech(160, 1)) })
+	if again, err = e.Reoffer(attempt(1), attempt(1).Leg(1), p.called(offer, "0")); err != nil ||
+		bytes.Contains(again, []byte("crypto")) {
+		t.Fatalf("%v %s", err, again)
+	}
+	hears(func() { p.phone.say(0, speech(160, 1)) })
+	unknown := p.called(offer, "0", "a=crypto:1 F8_128_HMAC_SHA1_80 inline:AAAA")
+	if _, err = e.Reoffer(attempt(1), attempt(1).Leg(1), unknown); err == nil {
+		t.Fatal("keys that nobody can use were accepted")
 	}
 }
 
@@ -383,19 +485,28 @@ func wait(t testing.TB, ok func() bool, say func() string) {
 }
 
 // benchSecurity gives a call SRTP keys and returns the far side's context.
-func benchSecurity(t testing.TB, c *call) *pionsrtp.Context {
+func benchSecurity(t testing.TB, c *call, suite int) *pionsrtp.Context {
 	t.Helper()
 	c.secure = srtp.New()
-	theirs := sdp.Crypto{Tag: 1, Key: sdp.Master{9}}
+	theirs := sdp.Crypto{Tag: suite + 1, Suite: suite, Key: sdp.Master{9}}
 	if err := c.secure.Answered([]sdp.Crypto{theirs}, true); err != nil {
 		t.Fatal(err)
 	}
-	return srtpContext(t, theirs.Key, 0)
+	return srtpContext(t, theirs.Key, suite)
 }
 
-func BenchmarkReceiveSRTPPacket(b *testing.B) {
+// eachSuite runs a benchmark with every suite.
+func eachSuite(b *testing.B, bench func(*testing.B, int)) {
+	for suite := range sdp.Suites {
+		b.Run(sdp.Suites[suite].Name, func(b *testing.B) { bench(b, suite) })
+	}
+}
+
+func BenchmarkReceiveSRTPPacket(b *testing.B) { eachSuite(b, benchReceiveSRTP) }
+
+func benchReceiveSRTP(b *testing.B, suite int) {
 	c := benchCall(b)
-	far := benchSecurity(b, c)
+	far := benchSecurity(b, c, suite)
 	packets := make([][]byte, 10000)
 	in := newIncoming()
 	for i := range packets {
@@ -409,7 +520,7 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 			b.StopTimer()
 			i = 0
 			c = benchCall(b)
-			benchSecurity(b, c)
+			benchSecurity(b, c, suite)
 			b.StartTimer()
 		}
 		n := copy(buf[:], packets[i])
@@ -422,9 +533,11 @@ func BenchmarkReceiveSRTPPacket(b *testing.B) {
 	}
 }
 
-func BenchmarkTickSRTP(b *testing.B) {
+func BenchmarkTickSRTP(b *testing.B) { eachSuite(b, benchTickSRTP) }
+
+func benchTickSRTP(b *testing.B, suite int) {
 	c := benchCall(b)
-	benchSecurity(b, c)
+	benchSecurity(b, c, suite)
 	w := datagram.NewWriter(datagram.BatchSize)
 	b.ReportAllocs()
 	for b.Loop() {

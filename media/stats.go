@@ -104,10 +104,10 @@ type Stream struct {
 // Streams lists the open media paths, in no order.
 func (e *Engine) Streams() []Stream {
 	all := e.snapshot()
-	host, _ := netip.ParseAddr(e.cfg.Host)
 	out := make([]Stream, 0, len(all))
 	for _, c := range all {
 		c.mu.Lock()
+		host, _ := netip.ParseAddr(c.described.host)
 		s := Stream{
 			Attempt: c.id, OpenedAt: c.openedAt, Answered: c.answered, Owned: c.sink != nil,
 			Local: netip.AddrPortFrom(

@@ -128,5 +128,6 @@ func TestTheMetricsSayHowChecksTrunksAndClockStand(t *testing.T) {
 	eventually(t, "the call is over", func() bool { return w.call(id).State == "ended" })
 	eventually(t, "one delay was seen of one call",
 		func() bool { return w.metric("dialler_post_dial_delay_seconds_count") == 1 })
-	eventually(t, "one opinion was formed of one call", func() bool { return w.metric("dialler_call_mos_count") == 1 })
+	eventually(t, "one opinion was formed of one call",
+		func() bool { return w.metric(`dialler_call_mos_count{trunk="model"}`) == 1 })
 }

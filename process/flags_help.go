@@ -7,7 +7,7 @@ var FlagHelp = map[string]string{
 		"when empty, and for all addresses the host of --sip or the machine's own.",
 	"help_sip":            "Address of SIP over UDP and TCP, host:port.",
 	"help_sip_external":   "Address that carriers see, if not that of --sip (NAT).",
-	"help_rtp_host":       "Address of RTP; the host of --sip when empty.",
+	"help_rtp_host":       "Address of RTP, IPv4 or IPv6, or one of each with a comma; the host of --sip when empty.",
 	"help_rtp_ports":      "Ports of RTP; any free ones when empty.",
 	"help_sip_dscp":       "DSCP of SIP packets, 0-63, so that networks may prefer them; 0 sets none.",
 	"help_rtp_dscp":       "DSCP of RTP packets, 0-63; 0 sets none.",

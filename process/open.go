@@ -68,7 +68,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	for _, l := range listeners {
 		p.listeners = append(p.listeners, l.Name)
 	}
-	if err := configfile.CheckListeners(flags.ConfigPath, trunks, p.listeners); err != nil {
+	rtp := rtpHosts(flags.RTPHost, listeners)
+	p.families = familiesOf(rtp)
+	if err := configfile.CheckNames(flags.ConfigPath, trunks, p.listeners, p.families); err != nil {
 		return err
 	}
 	if flags.Cluster == "" {
@@ -138,7 +140,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if flags.Cluster != "" {
 		p.lease = &lease{clock: p.clock}
 	}
-	if err := p.telephony(ctx, listeners); err != nil {
+	if err := p.telephony(ctx, listeners, rtp); err != nil {
 		return err
 	}
 	if err := p.openSpool(name, derive(secret, "spool")); err != nil {
@@ -197,7 +199,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			OnCommit: func(_ int, took time.Duration) { p.histograms.Commits.Observe(took.Seconds()) }},
 		Calls: callactor.Config{ResultBase: base, ResultToken: tokens, OptOutDigit: optOut,
 			OnQuality: func(t engine.TrunkID, q engine.MediaQuality) {
-				p.histograms.Heard(q)
+				p.histograms.Heard(t, &q)
 				p.origins.heard(t, &q)
 			},
 			OnStage: func(s callactor.Stage, took time.Duration) {

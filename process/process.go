@@ -71,6 +71,7 @@ type Process struct {
 
 	name       string   // of the instance, and thus of its data folder
 	listeners  []string // names of the SIP listeners
+	families   []string // that audio can have, of the address family
 	listener   net.Listener
 	profiles   net.Listener
 	started    time.Time

@@ -50,7 +50,7 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	}
 	list, err := configfile.Trunks(p.flags.ConfigPath, os.LookupEnv)
 	if err == nil {
-		err = configfile.CheckListeners(p.flags.ConfigPath, list, p.listeners)
+		err = configfile.CheckNames(p.flags.ConfigPath, list, p.listeners, p.families)
 	}
 	if err == nil {
 		_, err = to.sipListeners() // read at the start only, but an error would prevent the next

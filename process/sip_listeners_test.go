@@ -67,3 +67,22 @@ func TestWhatIsWrongWithAListenerOfTheFileIsSaid(t *testing.T) {
 		}
 	}
 }
+
+func TestAudioHasAnAddressOfEachFamilyThatSIPHas(t *testing.T) {
+	f := func(flag string, want, families string, listeners ...string) {
+		t.Helper()
+		var list []sipstack.Listener
+		for _, a := range listeners {
+			list = append(list, sipstack.Listener{Address: a})
+		}
+		hosts := rtpHosts(flag, list)
+		if got := strings.Join(hosts, " "); got != want || strings.Join(familiesOf(hosts), " ") != families {
+			t.Errorf("%q with %q: %q, %q", flag, listeners, got, familiesOf(hosts))
+		}
+	}
+	f("", "127.0.0.1", "ipv4", "127.0.0.1:5060")
+	f("", "::1", "ipv6", "[::1]:5060")
+	f("", "192.0.2.1 2001:db8::1", "ipv4 ipv6", "192.0.2.1:5060", "192.0.2.2:5060", "[::]:5070", "[2001:db8::1]:5060")
+	f("192.0.2.9", "192.0.2.9", "ipv4", "[2001:db8::1]:5060")
+	f("2001:db8::9, 192.0.2.9", "2001:db8::9 192.0.2.9", "ipv6 ipv4", "192.0.2.1:5060")
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,7 @@ import (
 type sessions struct{ *media.Engine }
 
 // telephony opens the SIP sockets and the media path, and configures the trunks on the SIP side.
-func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) (err error) {
+func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener, rtp []string) (err error) {
 	var over func(engine.LegEvent, bool, func() []engine.SIPMessage)
 	if p.flags.SIPLadders != "none" {
 		p.ladders = newLadderKeeper(p.store.Lists, p.flags.SIPLadders == "all", p.log)
@@ -55,13 +57,9 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	}
 	p.closing = append(p.closing, func() { _ = p.sip.Close() })
 
-	host, _, err := net.SplitHostPort(listeners[0].Address)
-	if err != nil {
-		return err
-	}
-	mc := media.Config{Host: host, Recorder: p.recorder, Log: p.log, Message: p.flags.Message, Fence: fence}
-	if p.flags.RTPHost != "" {
-		mc.Host = p.flags.RTPHost
+	mc := media.Config{Host: rtp[0], Recorder: p.recorder, Log: p.log, Message: p.flags.Message, Fence: fence}
+	if len(rtp) > 1 {
+		mc.Second = rtp[1]
 	}
 	if mc.PortMin, mc.PortMax, err = portRange(p.flags.RTPPorts); err != nil {
 		return err
@@ -78,6 +76,42 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener) 
 	answered.Engine = p.media
 	p.closing = append(p.closing, p.media.Close)
 	return p.setTrunks(ctx)
+}
+
+// rtpHosts returns the addresses of RTP: one or two by --rtp-host, else the first listener's and the
+// first of another listener that has the other family.
+func rtpHosts(flag string, listeners []sipstack.Listener) (list []string) {
+	if flag != "" {
+		first, second, two := strings.Cut(flag, ",")
+		if list = []string{strings.TrimSpace(first)}; two {
+			list = append(list, strings.TrimSpace(second))
+		}
+		return list
+	}
+	for _, l := range listeners {
+		host, _, _ := net.SplitHostPort(l.Address)
+		a, err := netip.ParseAddr(host)
+		if len(list) == 0 || err == nil && !a.IsUnspecified() && !slices.Contains(familiesOf(list), familyOf(a)) {
+			list = append(list, host)
+		}
+	}
+	return list
+}
+
+func familyOf(a netip.Addr) string {
+	if a.Unmap().Is4() {
+		return engine.IPv4
+	}
+	return engine.IPv6
+}
+
+func familiesOf(hosts []string) (list []string) {
+	for _, h := range hosts {
+		if a, err := netip.ParseAddr(h); err == nil {
+			list = append(list, familyOf(a))
+		}
+	}
+	return list
 }
 
 // portRange reads "16000-16999".

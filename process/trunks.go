@@ -3,8 +3,6 @@ package process
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"dialler/engine"
@@ -23,6 +21,9 @@ func (p *Process) setTrunks(ctx context.Context) error {
 		if !t.Active {
 			p.sip.RemoveTrunk(t.ID)
 			continue
+		}
+		if e := configfile.CheckFamily(t.Media.Family, p.families); e != nil { // stored when there was one
+			p.log.Warn().Str("trunk", string(t.ID)).Str("field", e.Field).Msg(e.Message)
 		}
 		p.sip.SetTrunk(trunkConfig(t))
 	}
@@ -57,6 +58,7 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 		Kind: t.Kind, RegisterSec: t.RegisterSec, OutboundProxy: t.OutboundProxy, Listener: t.Listener,
 		ExternalHost:  t.ExternalHost,
 		TLSServerName: t.TLSServerName, TLSRoots: t.TLSRoots, TLSInsecure: t.TLSInsecure,
+		TLSCertificate: t.TLSCertificate, TLSKey: t.TLSKey,
 		ReliableProvisionals: t.ReliableProvisionals, SessionSec: t.SessionSec, Redirects: t.Redirects,
 	}
 }
@@ -64,7 +66,8 @@ func trunkConfig(t engine.TrunkSettings) sipstack.TrunkConfig {
 // PutTrunk implements http.Trunks: it tells the telephony adapter and the tree of the change, which
 // takes effect with the next leg; legs in progress keep their configuration.
 func (f *Front) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool, who engine.Who) (bool, error) {
-	for _, wrong := range []*engine.FieldError{configfile.CheckRoots(t.TLSRoots), f.p.checkListener(t.Listener)} {
+	for _, wrong := range append(configfile.CheckTLS(&t), configfile.CheckListener(t.Listener, f.p.listeners),
+		configfile.CheckFamily(t.Media.Family, f.p.families)) {
 		if wrong != nil {
 			return false, engine.Invalid("validation_failed", "The body failed validation; see errors.", *wrong)
 		}
@@ -144,14 +147,4 @@ func (f *Front) TrunkStatuses(ctx context.Context) (map[engine.TrunkID]telephony
 		}
 	}
 	return out, nil
-}
-
-// checkListener validates the name of a SIP listener.
-func (p *Process) checkListener(name string) *engine.FieldError {
-	if name == "" || slices.Contains(p.listeners, name) {
-		return nil
-	}
-	return &engine.FieldError{Field: "listener", Code: "unknown_listener",
-		Message: "must be one of the SIP listeners: " + strings.Join(p.listeners, ", ") +
-			"; more can be set as sip-listeners in the configuration file"}
 }

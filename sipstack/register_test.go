@@ -291,3 +291,45 @@ func TestARegistrarThatCannotBeReachedIsTriedAgain(t *testing.T) {
 	setTrunk(s, u.port(), registering)
 	eventually(t, "registered", func() bool { return registered(s) })
 }
+
+// TestAChangedTrunkRegistersWhenItsOldBindingIsGone changes a trunk twice before its registrar has
+// taken the first binding back. The requests have one Call-ID, so that a registrar refuses those
+// that are out of order (RFC 3261 §10.3).
+func TestAChangedTrunkRegistersWhenItsOldBindingIsGone(t *testing.T) {
+	var mu sync.Mutex
+	var said []string
+	last := uint32(0)
+	u := script{sip.REGISTER: registrar(func(_ int, r *sip.Request) (string, string) {
+		if r.GetHeader("Authorization") == nil {
+			return "401 Unauthorized", registerChallenge
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		user := r.From().Address.User
+		if n := r.CSeq().SeqNo; n <= last {
+			said = append(said, user+" out of order")
+		} else {
+			last = n
+		}
+		if r.GetHeader("Expires").Value() == "0" {
+			said = append(said, user+" leaves")
+			return "200 OK", ""
+		}
+		said = append(said, user)
+		return "200 OK", binding(r, "600")
+	})}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry()})
+	as := func(user string) {
+		setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { registering(c); c.FromUser = user })
+	}
+	as("first")
+	eventually(t, "the trunk is registered", func() bool { return registered(s) })
+	as("second")
+	as("third")
+	eventually(t, "the changed trunk is registered", func() bool { return registered(s) })
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(said, ", "); got != "first, first leaves, third" {
+		t.Fatal(got)
+	}
+}

@@ -87,8 +87,9 @@ type flows struct {
 	mu       sync.Mutex
 	open     map[netip.AddrPort]net.Conn
 	accepted int
-	pings    int    // keep-alives (CRLFCRLF) received
-	sni      string // of the last handshake
+	pings    int      // keep-alives (CRLFCRLF) received
+	sni      string   // of the last handshake
+	shown    []string // names of the certificates that clients showed
 }
 
 func (f *flows) count() int {
@@ -106,8 +107,9 @@ func (f *flows) closeAll() {
 	}
 }
 
-// newStreamUAS is a far side on UDP and TCP at the same port; with a certificate, on TLS.
-func newStreamUAS(t testing.TB, cert *tls.Certificate, s script) (*uas, *flows) {
+// newStreamUAS is a far side on UDP and TCP at the same port; with a certificate, on TLS, and with
+// clients for those alone who show a certificate of theirs.
+func newStreamUAS(t testing.TB, cert *tls.Certificate, s script, clients ...*authority) (*uas, *flows) {
 	t.Helper()
 	f := &flows{open: map[netip.AddrPort]net.Conn{}}
 	for range 50 {
@@ -117,13 +119,23 @@ func newStreamUAS(t testing.TB, cert *tls.Certificate, s script) (*uas, *flows) 
 			continue
 		}
 		if cert != nil {
-			l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert},
+			conf := &tls.Config{Certificates: []tls.Certificate{*cert},
 				GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 					f.mu.Lock()
 					defer f.mu.Unlock()
 					f.sni = h.ServerName
 					return nil, nil
-				}})
+				}}
+			for _, a := range clients {
+				conf.ClientAuth, conf.ClientCAs = tls.RequireAndVerifyClientCert, a.pool()
+				conf.VerifyConnection = func(c tls.ConnectionState) error {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					f.shown = append(f.shown, c.PeerCertificates[0].DNSNames...)
+					return nil
+				}
+			}
+			l = tls.NewListener(l, conf)
 		}
 		u.flows.Store(f)
 		var serving sync.WaitGroup
@@ -174,4 +186,18 @@ func (u *uas) readFlow(c net.Conn) {
 
 func overTLS(roots string) func(*sipstack.TrunkConfig) {
 	return func(c *sipstack.TrunkConfig) { c.Transport, c.TLSRoots = sipstack.TLS, roots }
+}
+
+// identified shows a far side that asks for one a certificate of the authority.
+func identified(t testing.TB, a *authority, name string) func(*sipstack.TrunkConfig) {
+	t.Helper()
+	cert := a.certify(name)
+	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *sipstack.TrunkConfig) {
+		c.TLSCertificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}))
+		c.TLSKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	}
 }

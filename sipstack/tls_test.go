@@ -98,6 +98,48 @@ func TestTheFarSideHasToProveItsName(t *testing.T) {
 	}
 }
 
+// A carrier that wants to know who calls has a certificate from each of its customers, and the
+// customer one for each carrier.
+func TestACarrierThatWantsACertificateIsShownTheTrunks(t *testing.T) {
+	ca, customers := newAuthority(t), newAuthority(t)
+	u, f := newStreamUAS(t, ca.certify("127.0.0.1"), script{sip.REGISTER: registrar(grants("600")),
+		sip.INVITE: answers("180 Ringing", "200 OK"), sip.BYE: answers("200 OK")}, customers)
+	health := make(lives, 10)
+	s := newStack(t, sipstack.Config{Timers: quickRetry(), OnTrunkHealth: health.note})
+	trunk := func(change ...func(*sipstack.TrunkConfig)) {
+		setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) {
+			registering(c)
+			overTLS(ca.roots)(c)
+			for _, f := range change {
+				f(c)
+			}
+		})
+	}
+	trunk()
+	health.expect(t, engine.TrunkLost)
+	l := listen(t, confirming(s, true))
+	if e := l.kind(place(s, l), engine.LegNotSent); !strings.HasPrefix(e.Reason, "not registered") {
+		t.Fatalf("%+v", e)
+	}
+	for _, name := range []string{"first.customer.example", "second.customer.example"} {
+		trunk(identified(t, customers, name))
+		eventually(t, "the trunk is registered", func() bool { return registered(s) })
+		l.expect(place(s, l), "sent provisional(180) answered(200) closed(200)")
+		f.mu.Lock()
+		if n := len(f.shown); n == 0 || f.shown[n-1] != name {
+			t.Fatalf("%s: it saw %q", name, f.shown)
+		}
+		f.mu.Unlock()
+	}
+	trunk(identified(t, newAuthority(t), "stranger.example"))
+	eventually(t, "the stranger is not registered", func() bool { return !registered(s) })
+	trunk(func(c *sipstack.TrunkConfig) { c.TLSCertificate, c.TLSKey = "no PEM", "secret" })
+	if e := l.kind(place(s, l), engine.LegNotSent); !strings.Contains(e.Reason, "tls_certificate") ||
+		strings.Contains(e.Reason, "secret") {
+		t.Fatalf("%+v", e)
+	}
+}
+
 func TestRootsThatAreNoneFailTheTrunkByName(t *testing.T) {
 	s := newStack(t, sipstack.Config{})
 	setTrunk(s, 5061, overTLS("not PEM"))

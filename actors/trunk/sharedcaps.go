@@ -11,6 +11,7 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/ownership"
 	"dialler/engine/quota"
+	"dialler/engine/trunk"
 )
 
 // This file is for several nodes that use one trunk: one node keeps the count of its calls per
@@ -80,7 +81,7 @@ func (a *trunkActor) answered(ctx actor.Context, m *answered) {
 		}
 		if m.grant.got[k] {
 			a.t.Granted(leg)
-			op.Trunks[i], op.Media[i], op.Validity[i] = s.ID, &s.Media, call.Validity{By: quota.UseBy(m.asked)}
+			op.Trunks[i], op.Media[i], op.Validity[i] = s.ID, trunk.Profile(&s), call.Validity{By: quota.UseBy(m.asked)}
 			if wait := m.grant.wait[k]; wait > 0 { // since the answer was sent
 				op.Validity[i].From = boot.Add(wait)
 			}

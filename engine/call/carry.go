@@ -184,6 +184,8 @@ func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
 	open := &OpenPeer{Attempt: a.ID, Leg: e.Leg}
 	if e.Profile != nil { // the trunk's, when the call goes through one
 		open.Profile = *e.Profile
+	} else if u, ok := engine.ParseSIPURI(e.URI); ok {
+		open.Profile.Reached = u.Host
 	}
 	c.Placing, c.PlacingAt = place, now
 	c.emit(open)

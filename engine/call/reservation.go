@@ -54,7 +54,7 @@ func (r *Reservation) Ask(t *trunk.Trunk, now time.Time, boot engine.BootTime, t
 			r.Refused(c, at)
 			return
 		}
-		r.Trunks[i], r.Media[i] = s.ID, &s.Media
+		r.Trunks[i], r.Media[i] = s.ID, trunk.Profile(&s)
 		if from := t.From(leg); from.After(now) {
 			r.Validity[i].From = boot.Add(from.Sub(now))
 		}

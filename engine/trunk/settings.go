@@ -1,7 +1,9 @@
 package trunk
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -61,8 +63,24 @@ func Complete(s *engine.TrunkSettings) {
 	}
 }
 
+// Profile is the media profile of a trunk, with the address that its SIP goes to: media follows the
+// family of that, unless the settings name one.
+func Profile(s *engine.TrunkSettings) *engine.MediaProfile {
+	host := cmp.Or(s.OutboundProxy, s.Host)
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil || s.Media.Family != "" {
+		return &s.Media
+	}
+	p := s.Media
+	p.Reached = a.Unmap().String()
+	return &p
+}
+
 // Validate reports what is wrong with completed settings, field by field. The adapters check
-// whether TLS roots are certificates and whether a listener exists.
+// whether TLS roots and the certificate are ones, and whether listener and family exist.
 func Validate(s *engine.TrunkSettings) []engine.FieldError {
 	var v validator
 	v.identifier("id", string(s.ID), true)
@@ -78,6 +96,7 @@ func Validate(s *engine.TrunkSettings) []engine.FieldError {
 	v.host("external_host", s.ExternalHost, false)
 	v.host("tls_server_name", s.TLSServerName, false)
 	v.size("tls_roots", s.TLSRoots, RootsCap)
+	v.certificate(s)
 	v.text("user_agent", s.UserAgent, SecretCap)
 	v.headers(s.ExtraHeaders)
 	if s.RegisterSec != 0 {
@@ -122,6 +141,17 @@ func (v *validator) account(s *engine.TrunkSettings) {
 		if s.Username == "" {
 			v.fail("username", "required", "is required for a trunk of kind "+string(s.Kind))
 		}
+	}
+}
+
+func (v *validator) certificate(s *engine.TrunkSettings) {
+	v.size("tls_certificate", s.TLSCertificate, RootsCap)
+	v.size("tls_key", s.TLSKey, RootsCap)
+	switch {
+	case s.TLSCertificate != "" && s.TLSKey == "":
+		v.fail("tls_key", "required", "is required with tls_certificate: its private key, as PEM")
+	case s.TLSCertificate == "" && s.TLSKey != "":
+		v.fail("tls_certificate", "required", "is required with tls_key: the certificate that belongs to it, as PEM")
 	}
 }
 
@@ -227,7 +257,8 @@ func (v *validator) media(s *engine.TrunkSettings) {
 			v.fail(fmt.Sprintf("media.codecs[%d]", i), "duplicate", "is already listed; name each codec once")
 		}
 	}
-	v.oneOf("media.srtp", s.Media.SRTP, "", engine.SRTPOff, engine.SRTPRequired)
+	v.oneOf("media.srtp", s.Media.SRTP, "", engine.SRTPOff, engine.SRTPOptional, engine.SRTPRequired)
+	v.oneOf("media.family", s.Media.Family, "", engine.IPv4, engine.IPv6)
 	v.oneOf("media.dtmf", s.Media.DTMF, "", "rfc4733", "info")
 	v.oneOf("media.symmetric", s.Media.Symmetric, "", engine.SymmetricOff, engine.SymmetricAuto, engine.SymmetricOn)
 	if len(s.Media.Networks) > NetworksCap {
@@ -235,8 +266,9 @@ func (v *validator) media(s *engine.TrunkSettings) {
 		return
 	}
 	for i, n := range s.Media.Networks {
-		if p, err := netip.ParsePrefix(n); err != nil || !p.Addr().Is4() {
-			v.fail(fmt.Sprintf("media.networks[%d]", i), "invalid_format", "must be an IPv4 network such as 192.0.2.0/24")
+		if p, err := netip.ParsePrefix(n); err != nil || p.Addr().Is4In6() {
+			v.fail(fmt.Sprintf("media.networks[%d]", i), "invalid_format",
+				"must be a network such as 192.0.2.0/24 or 2001:db8::/32")
 		}
 	}
 }

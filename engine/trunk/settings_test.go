@@ -85,7 +85,13 @@ func TestEverySettingOfATrunkIsChecked(t *testing.T) {
 		"listener invalid_format", "external_host invalid_format", "tls_server_name invalid_format")
 	f(func(t *s) { t.Media.Symmetric = "always" }, "media.symmetric unknown_value")
 	f(func(t *s) { t.Media.Networks = []string{"192.0.2.0/24", "192.0.2.1"} }, "media.networks[1] invalid_format")
-	f(func(t *s) { t.Media.Networks = []string{"2001:db8::/32"} }, "media.networks[0] invalid_format")
+	f(func(t *s) {
+		t.Media.Networks, t.Media.Family, t.Media.SRTP = []string{"2001:db8::/32"}, "ipv6", "optional"
+	})
+	f(func(t *s) { t.Media.Networks = []string{"::ffff:10.0.0.0/104"} }, "media.networks[0] invalid_format")
+	f(func(t *s) { t.Media.Family = "6" }, "media.family unknown_value")
+	f(func(t *s) { t.TLSCertificate = "x" }, "tls_key required")
+	f(func(t *s) { t.TLSKey = strings.Repeat("x", RootsCap+1) }, "tls_key too_long", "tls_certificate required")
 	f(func(t *s) { t.Media.Networks = make([]string, NetworksCap+1) }, "media.networks too_many")
 	f(func(t *s) { t.TLSRoots = strings.Repeat("x", RootsCap+1) }, "tls_roots too_long")
 	f(func(t *s) { t.UserAgent = "a\rb" }, "user_agent invalid_format")
@@ -187,4 +193,24 @@ func TestNoSettingThatPassesHoldsALineEnd(t *testing.T) {
 			t.Fatalf("%q passes in field %d", evil, i)
 		}
 	})
+}
+
+func TestTheMediaOfATrunkFollowsItsAddress(t *testing.T) {
+	f := func(host, proxy, family, want string) {
+		t.Helper()
+		s := engine.TrunkSettings{Host: host, OutboundProxy: proxy, Media: engine.MediaProfile{Family: family, DTX: true}}
+		p := Profile(&s)
+		if p.Reached != want || p.Family != family || !p.DTX || s.Media.Reached != "" {
+			t.Errorf("%s by %q: %+v", host, proxy, p)
+		}
+	}
+	f("192.0.2.1", "", "", "192.0.2.1")
+	f("[2001:db8::1]", "", "", "2001:db8::1")
+	f("::ffff:192.0.2.1", "", "", "192.0.2.1")
+	f("sip.example.org", "", "", "")
+	f("sip.example.org", "2001:db8::1", "", "2001:db8::1")
+	f("192.0.2.1", "[2001:db8::1]:5060", "", "2001:db8::1")
+	f("2001:db8::1", "192.0.2.1:5060", "", "192.0.2.1")
+	f("2001:db8::1", "proxy.example.org:5060", "", "")
+	f("2001:db8::1", "", "ipv4", "")
 }

@@ -11,6 +11,7 @@ import (
 // the callee reported it (RTCP).
 type qualityView struct {
 	Codec    string   `json:"codec"`
+	SRTP     string   `json:"srtp,omitempty"`
 	Received uint64   `json:"packets_received"`
 	Sent     uint64   `json:"packets_sent"`
 	Lost     uint64   `json:"packets_lost"`
@@ -38,7 +39,7 @@ func viewQuality(q *engine.MediaQuality) *qualityView {
 		return nil
 	}
 	ms := func(d time.Duration) float64 { return math.Round(float64(d)/float64(100*time.Microsecond)) / 10 }
-	v := &qualityView{Codec: q.Codec, Received: q.PacketsReceived, Sent: q.PacketsSent, Lost: q.PacketsLost,
+	v := &qualityView{Codec: q.Codec, SRTP: q.SRTP, Received: q.PacketsReceived, Sent: q.PacketsSent, Lost: q.PacketsLost,
 		Late: q.PacketsLate, JitterMS: ms(q.Jitter), From: q.HeardFrom}
 	if q.DroppedElsewhere > 0 || q.DroppedAmbiguous > 0 {
 		v.Dropped = &droppedView{q.DroppedElsewhere, q.DroppedAmbiguous}

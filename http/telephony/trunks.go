@@ -12,12 +12,13 @@ import (
 	"dialler/http/wire"
 )
 
-// Trunks: carrier connections. The password is write-only.
+// Trunks: carrier connections. The password and the key of the certificate are write-only.
 
 type trunkView struct {
 	engine.TrunkSettings
 	Origin      string       `json:"origin"`
 	HasPassword bool         `json:"has_password"`
+	HasTLSKey   bool         `json:"has_tls_key"`
 	Status      *trunkStatus `json:"status,omitempty"`
 }
 
@@ -46,7 +47,7 @@ var errNoTrunk = engine.NotFound("trunk_not_found", "")
 
 func viewTrunk(t engine.TrunkSettings) trunkView {
 	trunk.Complete(&t) // stored by a version without kinds
-	v := trunkView{TrunkSettings: t, HasPassword: t.Password != "", Origin: t.Origin}
+	v := trunkView{TrunkSettings: t, HasPassword: t.Password != "", HasTLSKey: t.TLSKey != "", Origin: t.Origin}
 	if v.Origin == "" {
 		v.Origin = engine.TrunkOfAPI
 	}
@@ -142,8 +143,15 @@ func (s *API) PutTrunk(r *wire.Request) error {
 	}
 	t := readTrunk(f)
 	t.ID = engine.TrunkID(wire.PathID(f, r, "trunk_id"))
-	keep := !f.Sent("password")
+	keep, keepKey := !f.Sent("password"), !f.Sent("tls_key") && t.TLSCertificate != ""
 	f.Done()
+	old, _, err := s.storedTrunk(r, t.ID)
+	if err != nil {
+		return err
+	}
+	if keepKey {
+		t.TLSKey = old.TLSKey
+	}
 	trunk.Complete(&t)
 	// said already
 	wrong := slices.DeleteFunc(trunk.Validate(&t), func(e engine.FieldError) bool { return e.Field == "id" })
@@ -151,10 +159,6 @@ func (s *API) PutTrunk(r *wire.Request) error {
 		f.Errs.Merge(engine.Invalid("validation_failed", "", wrong...))
 	}
 	if err := f.Errs.Err(); err != nil {
-		return err
-	}
-	old, _, err := s.storedTrunk(r, t.ID)
-	if err != nil {
 		return err
 	}
 	t.Origin = old.Origin // stays a trunk of the file, which the next start reads again
@@ -190,6 +194,8 @@ func readTrunk(f form.Form) engine.TrunkSettings {
 	t.TLSServerName = f.Text("tls_server_name", form.Optional, trunk.HostCap)
 	t.TLSRoots = f.Text("tls_roots", form.Optional, trunk.RootsCap)
 	t.TLSInsecure = f.Flag("tls_insecure", false)
+	t.TLSCertificate = f.Text("tls_certificate", form.Optional, trunk.RootsCap)
+	t.TLSKey = f.Text("tls_key", form.Optional, trunk.RootsCap)
 	t.RegisterSec = f.Whole("register_s", 0)
 	t.UserAgent = f.Text("user_agent", form.Optional, trunk.SecretCap)
 	t.ExtraHeaders = readHeaders(f, "extra_headers", trunk.HeaderCountCap)
@@ -200,7 +206,7 @@ func readTrunk(f form.Form) engine.TrunkSettings {
 	if m, ok := f.Object("media"); ok {
 		t.Media = engine.MediaProfile{
 			Codecs: m.Words("codecs", 3), SRTP: m.Term("srtp", ""), DTMF: m.Term("dtmf", ""), DTX: m.Flag("dtx", false),
-			Symmetric: m.Term("symmetric", ""), Networks: m.Words("networks", trunk.NetworksCap),
+			Symmetric: m.Term("symmetric", ""), Networks: m.Words("networks", trunk.NetworksCap), Family: m.Term("family", ""),
 		}
 		m.Done()
 	}

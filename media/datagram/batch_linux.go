@@ -25,7 +25,7 @@ type Reader struct {
 	raw   syscall.RawConn
 	hdrs  []mmsghdr
 	iovs  []unix.Iovec
-	names []unix.RawSockaddrInet4
+	names []unix.RawSockaddrInet6 // of either family
 	bufs  [][Cap]byte
 	n     int
 	err   error
@@ -39,7 +39,7 @@ func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
 	}
 	r := &Reader{
 		raw: raw, hdrs: make([]mmsghdr, batch), iovs: make([]unix.Iovec, batch),
-		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][Cap]byte, batch),
+		names: make([]unix.RawSockaddrInet6, batch), bufs: make([][Cap]byte, batch),
 	}
 	for i := range r.hdrs {
 		r.iovs[i].Base = &r.bufs[i][0]
@@ -73,11 +73,11 @@ func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
 // Read waits for datagrams and returns their number.
 func (r *Reader) Read() (int, error) {
 	for i := range r.n { // only these were written to
-		r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet4
+		r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet6
 	}
 	if r.n == 0 {
 		for i := range r.hdrs {
-			r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet4
+			r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet6
 		}
 	}
 	if err := r.raw.Read(r.try); err != nil {
@@ -89,15 +89,21 @@ func (r *Reader) Read() (int, error) {
 // Datagram returns the i-th datagram of the last batch; it is valid until the next read.
 func (r *Reader) Datagram(i int) ([]byte, netip.AddrPort) {
 	name := &r.names[i]
-	port := (*[2]byte)(unsafe.Pointer(&name.Port)) //nolint:gosec // network byte order
-	return r.bufs[i][:r.hdrs[i].len], netip.AddrPortFrom(netip.AddrFrom4(name.Addr), binary.BigEndian.Uint16(port[:]))
+	port := (*[2]byte)(unsafe.Pointer(&name.Port)) //nolint:gosec // network byte order, at one place in both families
+	addr := netip.Addr{}
+	if name.Family == unix.AF_INET {
+		addr = netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(name)).Addr) //nolint:gosec // the shorter one
+	} else {
+		addr = netip.AddrFrom16(name.Addr)
+	}
+	return r.bufs[i][:r.hdrs[i].len], netip.AddrPortFrom(addr, binary.BigEndian.Uint16(port[:]))
 }
 
 // Writer writes batches to any socket; one goroutine uses it.
 type Writer struct {
 	hdrs  []mmsghdr
 	iovs  []unix.Iovec
-	names []unix.RawSockaddrInet4
+	names []unix.RawSockaddrInet6 // of either family
 	bufs  [][SendCap]byte
 	N     int // datagrams filled
 	from  int // the first one of the current call
@@ -109,14 +115,12 @@ type Writer struct {
 func NewWriter(batch int) *Writer {
 	w := &Writer{
 		hdrs: make([]mmsghdr, batch), iovs: make([]unix.Iovec, batch),
-		names: make([]unix.RawSockaddrInet4, batch), bufs: make([][SendCap]byte, batch),
+		names: make([]unix.RawSockaddrInet6, batch), bufs: make([][SendCap]byte, batch),
 	}
 	for i := range w.hdrs {
 		w.iovs[i].Base = &w.bufs[i][0]
-		w.names[i].Family = unix.AF_INET
 		h := &w.hdrs[i].hdr
 		h.Name = (*byte)(unsafe.Pointer(&w.names[i])) //nolint:gosec // the kernel's interface
-		h.Namelen = unix.SizeofSockaddrInet4
 		h.Iov = &w.iovs[i]
 		h.SetIovlen(1)
 	}
@@ -144,7 +148,14 @@ func (w *Writer) Slot() *[SendCap]byte { return &w.bufs[w.N] }
 func (w *Writer) Commit(to netip.AddrPort, n int) {
 	w.iovs[w.N].SetLen(n)
 	name := &w.names[w.N]
-	name.Addr = to.Addr().As4()
+	if to.Addr().Is4() {
+		name4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(name)) //nolint:gosec // the shorter one
+		name4.Family, name4.Addr = unix.AF_INET, to.Addr().As4()
+		w.hdrs[w.N].hdr.Namelen = unix.SizeofSockaddrInet4
+	} else {
+		name.Family, name.Flowinfo, name.Addr = unix.AF_INET6, 0, to.Addr().As16()
+		w.hdrs[w.N].hdr.Namelen = unix.SizeofSockaddrInet6
+	}
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&name.Port))[:], to.Port()) //nolint:gosec // network byte order
 	w.N++
 }

@@ -53,7 +53,11 @@ func (w *Writer) Full() bool { return w.N >= len(w.bufs)-1 }
 
 func (w *Writer) Flush(raw syscall.RawConn) (sent, failed int) {
 	for i := range w.N {
-		to := &syscall.SockaddrInet4{Port: int(w.to[i].Port()), Addr: w.to[i].Addr().As4()}
+		addr, port := w.to[i].Addr(), int(w.to[i].Port())
+		var to syscall.Sockaddr = &syscall.SockaddrInet6{Port: port, Addr: addr.As16()}
+		if addr.Is4() {
+			to = &syscall.SockaddrInet4{Port: port, Addr: addr.As4()}
+		}
 		var err error
 		if e := raw.Write(func(fd uintptr) bool {
 			err = syscall.Sendto(int(fd), w.bufs[i][:w.size[i]], 0, to)

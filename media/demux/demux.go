@@ -372,11 +372,20 @@ func (d *Table) claimed(owners []*Peer, from netip.AddrPort, now int64) bool {
 	return false
 }
 
-// Life finds the call for which an RTCP packet is a sign of life; nil when that is not certain.
+// Life finds the call for which an RTCP packet is a sign of life; nil when that is not certain. from
+// is the RTP address that belongs to its source. Where that is nobody's, as behind a NAT that maps
+// each port by itself, the packet is of the call that hears its SSRC from its host.
 func (d *Table) Life(from netip.AddrPort, ssrc uint32) *Peer {
 	owners := d.byAddr[from]
 	if len(owners) == 1 {
 		return owners[0]
+	}
+	if len(owners) == 0 {
+		if same := d.bySSRC[ssrc]; len(same) == 1 && same[0].heard && !same[0].latch.Off &&
+			same[0].Remote.Addr() == from.Addr() {
+			return same[0]
+		}
+		return nil
 	}
 	for _, p := range owners {
 		if p.bound && p.SSRC == ssrc && !d.twice(owners, ssrc) {

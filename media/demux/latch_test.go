@@ -173,3 +173,30 @@ func TestALatchAllocatesNothing(t *testing.T) {
 		t.Fatalf("%v allocations", n)
 	}
 }
+
+func TestReportsFromAnotherPortAreOfTheCallThatHearsTheirSource(t *testing.T) {
+	w := newWorld()
+	a, unheard := w.open(1, host(1000), host(1000)), w.open(2, host(2000), host(2000))
+	w.answer(a)
+	w.answer(unheard)
+	w.say(a)
+	f := func(what string, from netip.AddrPort, ssrc uint32, want *truth) {
+		t.Helper()
+		if got := w.d.Life(from, ssrc); (want == nil) != (got == nil) || want != nil && got != &want.Peer {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+	stray := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 9)
+	f("where RTP comes from", host(1000), 9, a)
+	f("another port", host(9), 1, a)
+	f("another host", stray, 1, nil)
+	f("nobody's source", host(9), 9, nil)
+	f("a source that was not heard", host(9), 2, nil)
+	a.latch.Off = true
+	f("only the SDP's address", host(9), 1, nil)
+	a.latch.Off = false
+	also := w.open(1, host(4000), host(4000))
+	w.answer(also)
+	w.say(also)
+	f("two calls with one SSRC", host(9), 1, nil)
+}

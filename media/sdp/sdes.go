@@ -11,28 +11,38 @@ import (
 	"github.com/pion/srtp/v3"
 )
 
-// Master key and salt of AES_CM_128 (RFC 4568 §6.2.1), as written in SDP.
-const (
-	MasterKeyBytes  = 16
-	masterSaltBytes = 14
-)
+// MasterCap is the length of the longest master key with its salt: that of AES_256_CM.
+const MasterCap = 32 + 14
 
-// Master is a master key with its salt. It prints as nothing, so that no log
-// and no error can show one.
-type Master [MasterKeyBytes + masterSaltBytes]byte
+// Master is a master key with its salt, as many bytes of it as the suite needs. It prints as
+// nothing, so that no log and no error can show one.
+type Master [MasterCap]byte
 
 // Format implements fmt.Formatter.
 func (Master) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[key]") }
 
-// Suites are the suites that we offer, best first; the tag of a=crypto is the position in this
-// list, from 1.
-var Suites = [...]struct {
-	Name    string
-	Profile srtp.ProtectionProfile
-}{
-	{"AES_CM_128_HMAC_SHA1_80", srtp.ProtectionProfileAes128CmHmacSha1_80},
-	{"AES_CM_128_HMAC_SHA1_32", srtp.ProtectionProfileAes128CmHmacSha1_32},
+// Suite is a cipher with its authentication, and the bytes of its master key and salt.
+type Suite struct {
+	Name      string
+	Profile   srtp.ProtectionProfile
+	key, salt int
 }
+
+// Suites are the suites that we offer, best first (RFC 7714 §14.2, RFC 6188 §4, RFC 4568 §6.2);
+// the tag of a=crypto is the position in this list, from 1.
+var Suites = [...]Suite{
+	{"AEAD_AES_256_GCM", srtp.ProtectionProfileAeadAes256Gcm, 32, 12},
+	{"AEAD_AES_128_GCM", srtp.ProtectionProfileAeadAes128Gcm, 16, 12},
+	{"AES_256_CM_HMAC_SHA1_80", srtp.ProtectionProfileAes256CmHmacSha1_80, 32, 14},
+	{"AES_CM_128_HMAC_SHA1_80", srtp.ProtectionProfileAes128CmHmacSha1_80, 16, 14},
+	{"AES_CM_128_HMAC_SHA1_32", srtp.ProtectionProfileAes128CmHmacSha1_32, 16, 14},
+}
+
+// Split returns the parts of a master key of the suite.
+func (s *Suite) Split(m *Master) (key, salt []byte) { return m[:s.key], m[s.key : s.key+s.salt] }
+
+// inline returns what stands in SDP.
+func (s *Suite) inline(m *Master) []byte { return m[:s.key+s.salt] }
 
 // Crypto is one a=crypto of the far side that we can use.
 type Crypto struct {
@@ -50,7 +60,7 @@ const cryptoLineCap = 16
 var (
 	ErrInsecure = errors.New("the SDP answer is not RTP/SAVP; the trunk's media settings require SRTP")
 	ErrCrypto   = errors.New(
-		"the SDP answer has no a=crypto that was offered (AES_CM_128_HMAC_SHA1_80 or _32 with an inline key)",
+		"the SDP answer has no a=crypto that was offered (one of our suites, under its tag, with an inline key)",
 	)
 )
 
@@ -70,7 +80,7 @@ func AppendCrypto(b []byte, tag, suite int, key *Master) []byte {
 	b = append(b, "a=crypto:"...)
 	b = strconv.AppendInt(b, int64(tag), 10)
 	b = append(append(append(b, ' '), Suites[suite].Name...), " inline:"...)
-	b = base64.StdEncoding.AppendEncode(b, key[:])
+	b = base64.StdEncoding.AppendEncode(b, Suites[suite].inline(key))
 	return append(b, "\r\n"...)
 }
 
@@ -108,14 +118,15 @@ func ParseCrypto(value []byte) (Crypto, bool) {
 		return c, false
 	}
 	text, more, _ := bytes.Cut(inline, []byte{'|'})
-	if base64.StdEncoding.DecodedLen(len(text)) > len(c.Key)+2 {
+	want := Suites[c.Suite].inline(&c.Key)
+	if base64.StdEncoding.DecodedLen(len(text)) > len(want)+2 {
 		return c, false
 	}
-	var key [len(c.Key) + 2]byte
-	if n, err := base64.StdEncoding.Decode(key[:], text); err != nil || n != len(c.Key) {
+	var key [MasterCap + 2]byte
+	if n, err := base64.StdEncoding.Decode(key[:], text); err != nil || n != len(want) {
 		return c, false
 	}
-	copy(c.Key[:], key[:])
+	copy(want, key[:])
 	for len(more) > 0 {
 		var p []byte
 		p, more, _ = bytes.Cut(more, []byte{'|'})

@@ -17,6 +17,8 @@ func FuzzCrypto(f *testing.F) {
 	for _, s := range []string{"1 AES_CM_128_HMAC_SHA1_80 inline:" + key,
 		"2 AES_CM_128_HMAC_SHA1_32 inline:" + key + "|2^20|1:4 WSH=64 -X",
 		"1 AES_CM_128_HMAC_SHA1_80 inline:" + key + "|1:128", "9 F8 inline:",
+		"1 AEAD_AES_256_GCM inline:" + base64.StdEncoding.EncodeToString(make([]byte, 44)),
+		"2 AEAD_AES_128_GCM inline:" + base64.StdEncoding.EncodeToString(make([]byte, 28)),
 		"1 AES_CM_128_HMAC_SHA1_80 inline:" + key + ";inline:" + key} {
 		f.Add([]byte(s))
 	}
@@ -25,16 +27,17 @@ func FuzzCrypto(f *testing.F) {
 		if !ok {
 			return
 		}
-		text := base64.StdEncoding.EncodeToString(c.Key[:])
+		text := base64.StdEncoding.EncodeToString(Suites[c.Suite].inline(&c.Key))
 		if c.Tag < 0 || c.Tag > 99999 || len(c.MKI) > 128 ||
 			!bytes.Contains(b, []byte(Suites[c.Suite].Name+" ")) && !bytes.Contains(b, []byte(Suites[c.Suite].Name+"\t")) {
 			t.Fatalf("%q is tag %d, suite %d, an MKI of %d bytes", b, c.Tag, c.Suite, len(c.MKI))
 		}
-		keys := [len(Suites)]Master{c.Key, c.Key}
-		for i, line := range strings.Split(strings.TrimSpace(string(appendKeys(nil, (*Keys)(&keys)))), "\r\n") {
+		var keys Keys
+		keys[c.Suite] = c.Key
+		for i, line := range strings.Split(strings.TrimSpace(string(appendKeys(nil, &keys))), "\r\n") {
 			again, ok := ParseCrypto([]byte(strings.TrimPrefix(line, "a=crypto:")))
-			if !ok || again.Tag != i+1 || again.Suite != i || again.Key != c.Key || again.MKI != "" ||
-				!strings.HasSuffix(line, "inline:"+text) {
+			if !ok || again.Tag != i+1 || again.Suite != i || again.Key != keys[i] || again.MKI != "" ||
+				i == c.Suite && !strings.HasSuffix(line, "inline:"+text) {
 				t.Fatalf("our own line is read as tag %d, suite %d", again.Tag, again.Suite)
 			}
 		}
@@ -44,7 +47,8 @@ func FuzzCrypto(f *testing.F) {
 func TestCryptoParametersAreRead(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString(someKey)
 	c, ok := ParseCrypto([]byte("2 AES_CM_128_HMAC_SHA1_32 inline:" + key + "|2^20|258:4 WSH=128 -X=1"))
-	if !ok || c.Tag != 2 || c.Suite != 1 || c.MKI != "\x00\x00\x01\x02" || !bytes.Equal(c.Key[:], someKey) {
+	if !ok || c.Tag != 2 || c.Suite != 4 || c.MKI != "\x00\x00\x01\x02" ||
+		!bytes.Equal(Suites[c.Suite].inline(&c.Key), someKey) {
 		t.Fatalf("%v, tag %d, suite %d, MKI %x", ok, c.Tag, c.Suite, c.MKI)
 	}
 }

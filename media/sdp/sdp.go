@@ -13,22 +13,32 @@ import (
 // eventPayloadType is the payload type that we offer for telephone-event.
 const eventPayloadType = 101
 
-// AppendOffer writes the SDP offer (RFC 3264) of a call: the codecs in their
-// order (none: PCMU, PCMA) and telephone-event, 20 ms; with keys as RTP/SAVP.
-func AppendOffer(b []byte, host string, port uint16, session uint64, keys *Keys, codecs ...codec.Codec) []byte {
+// Offer is what an SDP offer says (RFC 3264).
+type Offer struct {
+	Host    string // an address
+	Port    uint16
+	Session uint64
+	Keys    *Keys // nil: plain RTP
+	// Optional offers the keys with RTP/AVP, for an answer with or without them (RFC 8643).
+	Optional bool
+	Codecs   []codec.Codec // in their order; none: PCMU, PCMA
+}
+
+// Append writes the offer: its codecs and telephone-event, 20 ms, with keys as RTP/SAVP.
+func (o *Offer) Append(b []byte) []byte {
+	codecs := o.Codecs
 	if len(codecs) == 0 {
 		codecs = []codec.Codec{codec.Ulaw, codec.Alaw}
 	}
 	b = append(b, "v=0\r\no=- "...)
-	b = strconv.AppendUint(b, session, 10)
-	b = append(b, " 1 IN IP4 "...)
-	b = append(b, host...)
-	b = append(b, "\r\ns=-\r\nc=IN IP4 "...)
-	b = append(b, host...)
+	b = strconv.AppendUint(b, o.Session, 10)
+	b = AppendAddress(append(b, " 1 "...), o.Host)
+	b = append(b, "\r\ns=-\r\nc="...)
+	b = AppendAddress(b, o.Host)
 	b = append(b, "\r\nt=0 0\r\nm=audio "...)
-	b = strconv.AppendUint(b, uint64(port), 10)
+	b = strconv.AppendUint(b, uint64(o.Port), 10)
 	profile := " RTP/AVP"
-	if keys != nil {
+	if o.Keys != nil && !o.Optional {
 		profile = " RTP/SAVP"
 	}
 	b = append(b, profile...)
@@ -46,10 +56,19 @@ func AppendOffer(b []byte, host string, port uint16, session uint64, keys *Keys,
 		"a=ptime:20\r\n"+
 		"a=rtcp-mux\r\n"+
 		"a=sendrecv\r\n"...)
-	if keys != nil {
-		b = appendKeys(b, keys)
+	if o.Keys != nil {
+		b = appendKeys(b, o.Keys)
 	}
 	return b
+}
+
+// AppendAddress writes an address of ours as it stands in c= and o=.
+func AppendAddress(b []byte, host string) []byte {
+	family := "IN IP4 "
+	if strings.IndexByte(host, ':') >= 0 {
+		family = "IN IP6 "
+	}
+	return append(append(b, family...), host...)
 }
 
 // Answer is the part of the far side's SDP that matters to us.
@@ -72,14 +91,15 @@ type Answer struct {
 	SSRC               uint32 // a=ssrc (RFC 5576)
 	HasSSRC            bool
 	Secure             bool     // RTP/SAVP
-	Crypto             []Crypto // those of its a=crypto lines that we can use
+	Keyed              bool     // it has a=crypto lines
+	Crypto             []Crypto // those of them that we can use
 }
 
 var (
 	errNoAudio  = errors.New("the SDP answer has no audio stream")
 	ErrRefused  = errors.New("the SDP answer refuses the audio stream (port 0)")
 	errCodec    = errors.New("the SDP answer has none of the codecs PCMU, PCMA, G722")
-	errAddress  = errors.New("the SDP answer has no usable IPv4 address")
+	errAddress  = errors.New("the SDP answer has no usable address")
 	errPort     = errors.New("the SDP answer has no usable port")
 	ErrProtocol = errors.New("the SDP answer asks for a transport other than RTP/AVP")
 )
@@ -191,6 +211,7 @@ func Parse(sdp []byte) (Answer, error) {
 					reports = n
 				}
 			} else if rest, ok := bytes.CutPrefix(value, []byte("crypto:")); ok {
+				a.Keyed = true
 				if c, ok := ParseCrypto(rest); ok && len(a.Crypto) < cryptoLineCap {
 					a.Crypto = append(a.Crypto, c)
 				}
@@ -329,7 +350,7 @@ func encoding(b []byte, name string) bool {
 func connection(b []byte) (netip.Addr, bool) {
 	network, rest := Word(b)
 	family, rest := Word(rest)
-	if string(network) != "IN" || string(family) != "IP4" {
+	if string(network) != "IN" || string(family) != "IP4" && string(family) != "IP6" {
 		return netip.Addr{}, false
 	}
 	text, _ := Word(rest)
@@ -337,5 +358,5 @@ func connection(b []byte) (netip.Addr, bool) {
 		text = text[:i]
 	}
 	ip, err := netip.ParseAddr(string(text))
-	return ip, err == nil && ip.Is4() && !ip.IsMulticast()
+	return ip, err == nil && ip.Is4() == (string(family) == "IP4") && !ip.Is4In6() && ip.Zone() == "" && !ip.IsMulticast()
 }

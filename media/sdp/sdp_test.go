@@ -10,7 +10,7 @@ import (
 
 func TestTheOfferIsSDP(t *testing.T) {
 	var d pion.SessionDescription
-	if err := d.Unmarshal(AppendOffer(nil, "192.0.2.1", 4000, 77, nil)); err != nil {
+	if err := d.Unmarshal((&Offer{Host: "192.0.2.1", Port: 4000, Session: 77}).Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	m := d.MediaDescriptions[0]
@@ -48,6 +48,11 @@ func TestAnswers(t *testing.T) {
 		"address of the media, LF alone",
 		"v=0\nc=IN IP4 10.0.0.2\nm=audio 4000 RTP/AVP 0\nc=IN IP4 10.0.0.3/127\n",
 		func(a Answer) bool { return a.Remote.String() == "10.0.0.3:4000" },
+	)
+	f(
+		"IPv6",
+		"v=0\r\no=- 1 1 IN IP6 2001:db8::1\r\ns=-\r\nc=IN IP6 2001:db8::2\r\nm=audio 4000 RTP/AVP 0\r\n",
+		func(a Answer) bool { return a.Remote.String() == "[2001:db8::2]:4000" },
 	)
 	f(
 		"telephone-event and comfort noise",
@@ -96,7 +101,10 @@ func TestAnswers(t *testing.T) {
 		"", "v=0", head, head + "c=IN IP4 10.0.0.2\r\nm=video 4000 RTP/AVP 31\r\n",
 		head + "c=IN IP4 10.0.0.2\r\nm=audio 0 RTP/AVP 0\r\n",
 		head + "c=IN IP4 10.0.0.2\r\nm=audio 4000 RTP/AVP 18\r\n", head + "m=audio 4000 RTP/AVP 0\r\n",
-		head + "c=IN IP6 ::1\r\nm=audio 4000 RTP/AVP 0\r\n",
+		head + "c=IN IP6 10.0.0.2\r\nm=audio 4000 RTP/AVP 0\r\n", head + "c=IN IP4 ::1\r\nm=audio 4000 RTP/AVP 0\r\n",
+		head + "c=IN IP6 ::ffff:10.0.0.2\r\nm=audio 4000 RTP/AVP 0\r\n",
+		head + "c=IN IP6 fe80::1%eth0\r\nm=audio 4000 RTP/AVP 0\r\n",
+		head + "c=IN IP6 ff02::1\r\nm=audio 4000 RTP/AVP 0\r\n",
 		head + "c=IN IP4 10.0.0.2\r\nm=audio 70000 RTP/AVP 0\r\n",
 		head + "c=IN IP4 10.0.0.2\r\nm=audio 4000 UDP/TLS/RTP/SAVP 0\r\n",
 		head + "c=IN IP4 224.0.0.1\r\nm=audio 4000 RTP/AVP 0\r\n",
@@ -113,11 +121,11 @@ func FuzzAnswer(f *testing.F) {
 			"v=0\r\nc=IN IP4 10.0.0.2\r\nm=audio 4000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\na=ssrc:1 x\r\n",
 		),
 	)
-	f.Add(AppendOffer(nil, "192.0.2.1", 4000, 77, nil))
+	f.Add((&Offer{Host: "192.0.2.1", Port: 4000, Session: 77}).Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := Parse(b)
 		if err == nil &&
-			(a.Remote.Port() == 0 || !a.Remote.Addr().Is4() || a.Send == codec.None || a.Codecs[a.SendPT] != a.Send) {
+			(a.Remote.Port() == 0 || !a.Remote.Addr().IsValid() || a.Send == codec.None || a.Codecs[a.SendPT] != a.Send) {
 			t.Fatalf("unusable answer accepted: %+v", a.Remote)
 		}
 	})

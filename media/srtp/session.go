@@ -1,6 +1,7 @@
 package srtp
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -16,9 +17,9 @@ import (
 const (
 	// headerBytes is the length of an RTP header without optional fields.
 	headerBytes = 12
-	// TrailCap is the most bytes by which SRTP lengthens a packet of ours: the tag of HMAC_SHA1_80.
-	// We use no MKI.
-	TrailCap = 10
+	// TrailCap is the most bytes by which SRTP lengthens a packet of ours: the tag of GCM. We use no
+	// MKI.
+	TrailCap = 16
 	// replayWindow is how many packets back a repetition is recognised; RFC 3711 §3.3.2 requires at
 	// least 64.
 	replayWindow = 128
@@ -33,6 +34,7 @@ type Session struct {
 	// stream again.
 	out  [len(sdp.Suites)]*srtp.Context
 	send *srtp.Context // one of out; nil before the answer
+	used window        // the packet numbers that were sealed
 
 	chosen  sdp.Crypto // the far side's key
 	receive *srtp.Context
@@ -60,6 +62,14 @@ func (k *Session) Own() *sdp.Keys {
 		return nil
 	}
 	return &k.offered
+}
+
+// Suite names the suite in use; empty before the answer.
+func (k *Session) Suite() string {
+	if k.send == nil {
+		return ""
+	}
+	return sdp.Suites[k.chosen.Suite].Name
 }
 
 // AppendChosen writes the a=crypto line of an answer: the tag and suite of the far side's line,
@@ -104,7 +114,9 @@ func newContext(m sdp.Master, suite int, mki string) (*srtp.Context, error) {
 	if mki != "" {
 		opts = append(opts, srtp.MasterKeyIndicator([]byte(mki)))
 	}
-	return srtp.CreateContext(m[:sdp.MasterKeyBytes], m[sdp.MasterKeyBytes:], sdp.Suites[suite].Profile, opts...)
+	s := &sdp.Suites[suite]
+	key, salt := s.Split(&m)
+	return srtp.CreateContext(key, salt, s.Profile, opts...)
 }
 
 func (k *Session) rekey(receive *srtp.Context) {
@@ -126,14 +138,17 @@ func (k *Session) Open(b []byte) ([]byte, error) {
 	if k.receive == nil || len(b) < headerBytes {
 		return nil, srtp.ErrFailedToVerifyAuthTag
 	}
-	plain, err := k.receive.DecryptRTP(b, b, &k.header)
 	ssrc := binary.BigEndian.Uint32(b[8:])
-	if err != nil && k.rolled != nil {
-		if roc, ok := k.rolled[ssrc]; ok {
-			k.receive.SetROC(ssrc, 0)
-			if plain, err = k.receive.DecryptRTP(b, b, &k.header); err != nil {
-				k.receive.SetROC(ssrc, roc)
-			}
+	roc, either := k.rolled[ssrc]
+	var again []byte
+	if either {
+		again = bytes.Clone(b) // GCM overwrites what it cannot open
+	}
+	plain, err := k.receive.DecryptRTP(b, b, &k.header)
+	if err != nil && either {
+		k.receive.SetROC(ssrc, 0)
+		if plain, err = k.receive.DecryptRTP(again, again, &k.header); err != nil {
+			k.receive.SetROC(ssrc, roc)
 		}
 	}
 	if err != nil {
@@ -158,7 +173,7 @@ func (k *Session) heard(ssrc uint32) {
 }
 
 // srtcpLeast is the length of the shortest SRTCP packet (RFC 3711 §3.4): header, index, and the
-// tag, which is 80 bits long in either suite.
+// shortest tag, which is 80 bits long in every suite of HMAC.
 const srtcpLeast = 8 + 4 + 10
 
 // OpenReport verifies and decrypts an SRTCP packet in place.
@@ -170,9 +185,10 @@ func (k *Session) OpenReport(b []byte) ([]byte, error) {
 }
 
 // Seal encrypts the n bytes of an RTP packet in place and returns the length of the SRTP packet; b
-// must have TrailCap bytes to spare. 0 means the packet must not be sent.
+// must have TrailCap bytes to spare. 0 means the packet must not be sent: there is no key yet, or
+// its number was used, as when a relayed packet comes twice.
 func (k *Session) Seal(b []byte, n int) int {
-	if k.send == nil {
+	if k.send == nil || !k.used.take(binary.BigEndian.Uint16(b[2:])) {
 		return 0
 	}
 	out, err := k.send.EncryptRTP(b[:n], b[:n], &k.header)
@@ -198,4 +214,26 @@ func (k *Session) SealReport(b []byte) []byte {
 // was too short or a replay, for which pion has no error of its own.
 func Forged(err error) bool {
 	return errors.Is(err, srtp.ErrFailedToVerifyAuthTag) || errors.Is(err, srtp.ErrMKINotFound)
+}
+
+// window knows the numbers of the last packets: bit n of seen is that of newest - n.
+type window struct {
+	begun  bool
+	newest uint16
+	seen   uint64
+}
+
+// take says whether a number is new, which it then is no more.
+func (w *window) take(seq uint16) bool {
+	step := int16(seq - w.newest) //nolint:gosec // RFC 1982 arithmetic
+	switch {
+	case !w.begun || step > 0:
+		w.seen = w.seen<<min(uint16(step), 64) | 1 //nolint:gosec // above 0, or nothing is seen yet
+		w.begun, w.newest = true, seq
+		return true
+	case step <= -64 || w.seen>>-step&1 == 1:
+		return false
+	}
+	w.seen |= 1 << -step
+	return true
 }

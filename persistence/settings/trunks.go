@@ -38,6 +38,8 @@ var trunkColumns = []trunkColumn{
 	{"external_host", func(t *engine.TrunkSettings) any { return &t.ExternalHost }},
 	{"tls_server_name", func(t *engine.TrunkSettings) any { return &t.TLSServerName }},
 	{"tls_roots", func(t *engine.TrunkSettings) any { return &t.TLSRoots }},
+	{"tls_certificate", func(t *engine.TrunkSettings) any { return &t.TLSCertificate }},
+	{"tls_key", func(t *engine.TrunkSettings) any { return &t.TLSKey }},
 	{"tls_insecure", func(t *engine.TrunkSettings) any { return &t.TLSInsecure }},
 	{"register_s", func(t *engine.TrunkSettings) any { return &t.RegisterSec }},
 	{"user_agent", func(t *engine.TrunkSettings) any { return &t.UserAgent }},
@@ -104,6 +106,9 @@ func (s *Configuration) Trunks(ctx context.Context) ([]engine.TrunkSettings, err
 			list[i].Password); err != nil {
 			return nil, err
 		}
+		if list[i].TLSKey, err = s.db.Config.Secrets.Open(sealed.TrunkKeyPlace(list[i].ID), list[i].TLSKey); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
@@ -113,6 +118,9 @@ func (s *Configuration) Trunks(ctx context.Context) ([]engine.TrunkSettings, err
 func (s *Configuration) PutTrunk(ctx context.Context, t engine.TrunkSettings, keepSecret bool,
 	who engine.Who) (created bool, err error) {
 	if t.Password, err = s.db.Config.Secrets.Seal(sealed.TrunkPlace(t.ID), t.Password); err != nil {
+		return false, err
+	}
+	if t.TLSKey, err = s.db.Config.Secrets.Seal(sealed.TrunkKeyPlace(t.ID), t.TLSKey); err != nil {
 		return false, err
 	}
 	err = s.db.InTx(ctx, "trunk not stored", func(tx pgx.Tx) error {

@@ -3,6 +3,7 @@ package configfile
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -31,8 +32,12 @@ type Trunk struct {
 	// Password is a secret: nil leaves the stored one unchanged.
 	Password *string `json:"password"`
 	// PasswordEnv names the environment variable that contains it.
-	PasswordEnv string  `json:"password_env"`
-	Origin      *string `json:"origin"` // not for users to set
+	PasswordEnv string `json:"password_env"`
+	// TLSKey is a secret too. The files contain PEM; the key may stand in the certificate's.
+	TLSKey     string  `json:"tls_key"`
+	TLSFile    string  `json:"tls_certificate_file"`
+	TLSKeyFile string  `json:"tls_key_file"`
+	Origin     *string `json:"origin"` // not for users to set
 }
 
 // Trunks reads the trunks of a configuration file; there are none without a file. The error names
@@ -106,35 +111,101 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t Tr
 	if t.Password != nil {
 		t.TrunkSettings.Password = *t.Password
 	}
+	if m := t.readCertificate(); m != "" {
+		mistakes = append(mistakes, m)
+	}
 	t.TrunkSettings.Origin = engine.TrunkOfFile
 	trunk.Complete(&t.TrunkSettings)
 	for _, e := range trunk.Validate(&t.TrunkSettings) {
 		mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
 	}
-	if e := CheckRoots(t.TLSRoots); e != nil {
-		mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
+	for _, e := range CheckTLS(&t.TrunkSettings) {
+		if e != nil {
+			mistakes = append(mistakes, fmt.Sprintf("%s: %s (%s)", e.Field, e.Message, e.Code))
+		}
 	}
 	return t, mistakes
 }
 
-// CheckListeners says which trunks name a SIP listener that does not exist.
-func CheckListeners(path string, list []Trunk, listeners []string) error {
+// readCertificate reads the files that are named, and says what is wrong with them.
+func (t *Trunk) readCertificate() (mistake string) {
+	t.TrunkSettings.TLSKey = t.TLSKey
+	read := func(field, path string, into *string) string {
+		switch b, err := os.ReadFile(path); { //nolint:gosec // the operator names the file
+		case err != nil:
+			return fmt.Sprintf("%s: cannot be read: %v (not_readable)", field, err)
+		case *into != "":
+			return field + ": must not be set together with its text; leave one of them out (mutually_exclusive)"
+		default:
+			*into = string(b)
+			return ""
+		}
+	}
+	if t.TLSFile != "" {
+		if mistake = read("tls_certificate_file", t.TLSFile, &t.TLSCertificate); mistake != "" {
+			return mistake
+		}
+		if t.TLSKeyFile == "" && t.TLSKey == "" {
+			t.TLSKeyFile = t.TLSFile
+		}
+	}
+	if t.TLSKeyFile != "" {
+		mistake = read("tls_key_file", t.TLSKeyFile, &t.TrunkSettings.TLSKey)
+	}
+	t.TLSCertificate = certificatesOf(t.TLSCertificate)
+	return mistake
+}
+
+// certificatesOf leaves out what a certificate's text has besides, its key above all, which is kept
+// as a secret.
+func certificatesOf(text string) string {
+	var b bytes.Buffer
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type == "CERTIFICATE" {
+			_ = pem.Encode(&b, block) // cannot fail
+		}
+	}
+	if b.Len() == 0 {
+		return text // not PEM, which is said
+	}
+	return b.String()
+}
+
+// CheckNames says which trunks name a SIP listener or a family of addresses that does not exist.
+func CheckNames(path string, list []Trunk, listeners, families []string) error {
 	var wrong []error
 	for i, t := range list {
-		if t.Listener != "" && !slices.Contains(listeners, t.Listener) {
-			wrong = append(
-				wrong,
-				fmt.Errorf(
-					"%s: trunks[%d] (%s): listener: must be one of %s (unknown_listener)",
-					path,
-					i,
-					t.ID,
-					strings.Join(listeners, ", "),
-				),
-			)
+		for _, e := range []*engine.FieldError{CheckListener(t.Listener, listeners), CheckFamily(t.Media.Family, families)} {
+			if e != nil {
+				wrong = append(wrong, fmt.Errorf("%s: trunks[%d] (%s): %s: %s (%s)", path, i, t.ID, e.Field, e.Message, e.Code))
+			}
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// CheckListener validates the name of a SIP listener.
+func CheckListener(name string, listeners []string) *engine.FieldError {
+	if name == "" || slices.Contains(listeners, name) {
+		return nil
+	}
+	return &engine.FieldError{Field: "listener", Code: "unknown_listener",
+		Message: "must be one of the SIP listeners: " + strings.Join(listeners, ", ") +
+			"; more can be set as sip-listeners in the configuration file"}
+}
+
+// CheckFamily says that there is no address of the family that a trunk's media should have.
+func CheckFamily(family string, families []string) *engine.FieldError {
+	if family == "" || slices.Contains(families, family) {
+		return nil
+	}
+	return &engine.FieldError{Field: "media.family", Code: "unavailable_family",
+		Message: "must be " + strings.Join(families, " or ") + ": audio has no address of another family here; " +
+			"give one with --rtp-host"}
 }
 
 // decodeMistake translates a JSON error into the terms of the YAML file.
@@ -221,11 +292,24 @@ func Apply(ctx context.Context, store trunkStore, list []Trunk) (changed int, er
 	return changed, nil
 }
 
-// CheckRoots says what is wrong with trusted roots: each block must be a
-// certificate.
-func CheckRoots(text string) *engine.FieldError {
+// CheckTLS says what is wrong with a trunk's roots and certificate; entries may be nil.
+func CheckTLS(t *engine.TrunkSettings) []*engine.FieldError {
+	list := []*engine.FieldError{checkCertificates("tls_roots", t.TLSRoots), checkCertificates("tls_certificate",
+		t.TLSCertificate)}
+	if t.TLSCertificate == "" || list[1] != nil {
+		return list
+	}
+	if _, err := tls.X509KeyPair([]byte(t.TLSCertificate), []byte(t.TLSKey)); err != nil {
+		list = append(list, &engine.FieldError{Field: "tls_key", Code: "invalid_pem",
+			Message: "must be the private key of tls_certificate as PEM, not encrypted"}) // err might quote the key
+	}
+	return list
+}
+
+// checkCertificates says what is wrong with PEM of which each block must be a certificate.
+func checkCertificates(field, text string) *engine.FieldError {
 	wrong := func(message string) *engine.FieldError {
-		return &engine.FieldError{Field: "tls_roots", Code: "invalid_pem", Message: message}
+		return &engine.FieldError{Field: field, Code: "invalid_pem", Message: message}
 	}
 	n, rest := 0, []byte(text)
 	for {

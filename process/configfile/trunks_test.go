@@ -1,10 +1,17 @@
 package configfile
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/trunk"
@@ -168,4 +175,79 @@ func FuzzConfigFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// certificateOf makes a certificate and its key, as PEM.
+func certificateOf(t *testing.T) (certificate, private string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+}
+
+func TestATrunkOfTheFileNamesItsCertificate(t *testing.T) {
+	certificate, key := certificateOf(t)
+	_, other := certificateOf(t)
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	alone, both := file("alone.pem", certificate), file("both.pem", key+certificate)
+	secret, wrong := file("key.pem", key), file("wrong.pem", other)
+	f := func(fields, mistake string) {
+		t.Helper()
+		list, err := Trunks(settingsFile(t, "trunks:\n  - {id: a, host: a.example, transport: tls, "+fields+"}\n"), noSecrets)
+		switch {
+		case mistake == "" && (err != nil || list[0].TLSCertificate != certificate ||
+			!strings.Contains(list[0].TrunkSettings.TLSKey, key)):
+			t.Errorf("%s: %v", fields, err)
+		case mistake != "" && (err == nil || !strings.Contains(err.Error(), mistake)):
+			t.Errorf("%s: %v", fields, err)
+		case err != nil && strings.Contains(err.Error(), "PRIVATE"):
+			t.Errorf("%s: the error tells the secret", fields)
+		}
+	}
+	f("tls_certificate_file: "+alone+", tls_key_file: "+secret, "")
+	f("tls_certificate_file: "+both, "")
+	f("tls_certificate_file: "+alone, "tls_key: must be the private key of tls_certificate")
+	f("tls_certificate_file: "+alone+", tls_key_file: "+wrong, "tls_key: must be the private key of tls_certificate")
+	f("tls_key_file: "+secret, "tls_certificate: is required with tls_key")
+	f("tls_certificate_file: "+alone+"x", "tls_certificate_file: cannot be read")
+	f("tls_certificate_file: "+wrong, "tls_certificate: must hold certificates only")
+	f("tls_certificate_file: "+alone+", tls_key_file: "+secret+", tls_key: x", "(mutually_exclusive)")
+	f("tls_certificate: x, tls_key: y", "tls_certificate: must be certificates as PEM")
+}
+
+func TestNamesOfTheFileAreChecked(t *testing.T) {
+	path := settingsFile(t, "trunks:\n  - {id: a, host: a.example, listener: wan, media: {family: ipv6}}\n")
+	list, err := Trunks(path, noSecrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckNames("f", list, []string{"wan"}, []string{"ipv4", "ipv6"}); err != nil {
+		t.Error(err)
+	}
+	err = CheckNames("f", list, []string{"lan"}, []string{"ipv4"})
+	for _, want := range []string{"f: trunks[0] (a): listener: ", "(unknown_listener)", "media.family: must be ipv4: ",
+		"--rtp-host"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
 }

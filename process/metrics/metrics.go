@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,10 +18,20 @@ import (
 
 // Histograms are filled by events.
 type Histograms struct {
-	Commits  prometheus.Histogram     // seconds
-	Delays   prometheus.Histogram     // seconds from a call's admission to its INVITE
-	Opinions prometheus.Histogram     // of audio, 1 to 4.5
-	Stages   *prometheus.HistogramVec // seconds from the answer, by stage; the 2 s rule is a boundary
+	Commits prometheus.Histogram // seconds
+	Delays  prometheus.Histogram // seconds from a call's admission to its INVITE
+	// Opinions and FarOpinions are of what we and the callees heard, 1 to 4.5, by trunk.
+	Opinions, FarOpinions *prometheus.HistogramVec
+	Stages                *prometheus.HistogramVec // seconds from the answer, by stage; the 2 s rule is a boundary
+
+	mu     sync.Mutex
+	trunks map[engine.TrunkID]struct{} // with opinions of their own
+}
+
+// opinions is a histogram of opinion scores.
+func opinions(name, help string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help,
+		Buckets: []float64{1.5, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.5}}, []string{"trunk"})
 }
 
 func NewHistograms() *Histograms {
@@ -34,10 +45,10 @@ func NewHistograms() *Histograms {
 			Name: "dialler_post_dial_delay_seconds", Help: "From the admission of a call until its first INVITE left.",
 			Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 		}),
-		Opinions: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "dialler_call_mos", Help: "Estimated opinion score of the callee's audio, for calls with audio.",
-			Buckets: []float64{1.5, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.5},
-		}),
+		Opinions: opinions("dialler_call_mos", "Estimated opinion score of the callee's audio, for calls with audio."),
+		FarOpinions: opinions("dialler_call_far_mos", "Estimated opinion score of what the callee heard, for calls whose "+
+			"far side reported it by RTCP."),
+		trunks: map[engine.TrunkID]struct{}{},
 		Stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "dialler_answer_stage_seconds",
 			Help: "From the answer until: the verdict of classification, the bot's path was up, the bot was first heard; " +
@@ -52,10 +63,26 @@ func NewHistograms() *Histograms {
 }
 
 // Heard records the quality of a call's audio; a call without audio has none.
-func (h *Histograms) Heard(q engine.MediaQuality) {
+func (h *Histograms) Heard(id engine.TrunkID, q *engine.MediaQuality) {
 	if q.MOS > 0 {
-		h.Opinions.Observe(q.MOS)
+		h.Opinions.WithLabelValues(h.label(id)).Observe(q.MOS)
 	}
+	if q.FarMOS > 0 {
+		h.FarOpinions.WithLabelValues(h.label(id)).Observe(q.FarMOS)
+	}
+}
+
+// label bounds the values of the label trunk: those beyond share one.
+func (h *Histograms) label(id engine.TrunkID) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.trunks[id]; !ok {
+		if len(h.trunks) >= trunksShown {
+			return "others"
+		}
+		h.trunks[id] = struct{}{}
+	}
+	return string(id)
 }
 
 func Counter(name, help string, f func() float64) prometheus.Collector {
@@ -84,7 +111,8 @@ type Sources struct {
 func Register(reg prometheus.Registerer, p Sources) error {
 	t := p.Tree.Stats()
 	for _, c := range append(p.Others, []prometheus.Collector{
-		p.Histograms.Commits, p.Histograms.Delays, p.Histograms.Opinions, p.Histograms.Stages, newStandingMetrics(p),
+		p.Histograms.Commits, p.Histograms.Delays, p.Histograms.Opinions, p.Histograms.FarOpinions, p.Histograms.Stages,
+		newStandingMetrics(p),
 		newCampaignMetrics(p.Tree.Figures),
 		Counter("dialler_attempts_total", "Attempts begun.", func() float64 { return float64(t.Calls.Attempts.Load()) }),
 		Counter("dialler_attempts_ended_total",

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack/message"
+	"dialler/sipstack/transport"
 )
 
 // CallerIDHeader is the header that carries the caller ID besides From (RFC 3325).
@@ -70,6 +71,9 @@ type Config struct {
 	// trusted roots as PEM, the system's if empty; TLSInsecure checks neither.
 	TLSServerName, TLSRoots string
 	TLSInsecure             bool
+	// TLSCertificate and TLSKey, as PEM, are shown to a far side that asks for a certificate; empty
+	// means the listener's.
+	TLSCertificate, TLSKey string
 
 	// ReliableProvisionals (RFC 3262) is supported (also when empty), required, or off.
 	ReliableProvisionals string
@@ -82,6 +86,11 @@ type Config struct {
 
 // Header is one extra header of an INVITE.
 type Header struct{ Name, Value string }
+
+// trust is what connections over TLS check and show.
+func (c *Config) trust() transport.TLSTrust {
+	return transport.TLSTrust{Roots: c.TLSRoots, Insecure: c.TLSInsecure, Certificate: c.TLSCertificate, Key: c.TLSKey}
+}
 
 func (c *Config) equal(o *Config) bool { return reflect.DeepEqual(c, o) }
 

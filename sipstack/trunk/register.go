@@ -69,6 +69,10 @@ type registration struct {
 	gap, resendAt, endAt time.Duration
 
 	last Registration
+	// next is that of the changed trunk: it begins when this one has ended. waits says that this one
+	// has not begun for that reason.
+	next  *registration
+	waits bool
 }
 
 func (k *Set) newRegistration(t *Trunk) *registration {
@@ -89,7 +93,7 @@ func sameRegistration(a, b *Config) bool {
 		a.Username == b.Username && a.Password == b.Password && a.FromUser == b.FromUser &&
 		a.FromDomain == b.FromDomain && a.RegisterSec == b.RegisterSec &&
 		a.OutboundProxy == b.OutboundProxy && a.Listener == b.Listener && a.ExternalHost == b.ExternalHost &&
-		a.TLSServerName == b.TLSServerName && a.TLSRoots == b.TLSRoots && a.TLSInsecure == b.TLSInsecure
+		a.TLSServerName == b.TLSServerName && a.trust() == b.trust()
 }
 
 func (r *registration) start() {
@@ -99,6 +103,35 @@ func (r *registration) start() {
 		r.set.probes.Store(r.callID, r)
 		r.timer.Reset(0)
 	}
+}
+
+// before has another registration begin when this one has ended: both have the same Call-ID and
+// Contact, so that the registrar must not see them at once (RFC 3261 §10.2).
+func (r *registration) before(next *registration) {
+	r.stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over && !r.waits {
+		next.follow(r.cseq)
+		return
+	}
+	next.mu.Lock()
+	r.next, next.waits = next, true
+	next.mu.Unlock()
+}
+
+// follow begins, with the sequence numbers of the one before, or lets the next one begin if it has
+// ended itself meanwhile.
+func (r *registration) follow(cseq uint32) {
+	r.mu.Lock()
+	r.cseq, r.waits = cseq, false
+	next := r.next
+	r.mu.Unlock()
+	if next != nil {
+		next.follow(cseq)
+		return
+	}
+	r.start()
 }
 
 // adopt moves the registration to a changed trunk.
@@ -417,6 +450,9 @@ func (r *registration) end() {
 	r.timer.Stop()
 	r.set.probes.CompareAndDelete(r.callID, r)
 	close(r.done)
+	if r.next != nil {
+		r.next.follow(r.cseq)
+	}
 }
 
 // granted is the lifetime in seconds that a registrar granted to the Contact with that user (RFC

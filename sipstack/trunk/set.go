@@ -254,15 +254,18 @@ func (k *Set) SetTrunk(c Config) {
 	k.mu.Unlock()
 	if old != nil {
 		old.keepalive.stop()
-		if old.registration != nil && !keeps {
-			old.registration.stop()
-		}
 	}
 	t.report() // before anything can be answered
 	t.keepalive.start()
-	if keeps {
+	before := old != nil && old.registration != nil
+	switch {
+	case keeps:
 		t.registration.adopt(t)
-	} else if t.registration != nil {
+	case before && t.registration != nil:
+		old.registration.before(t.registration)
+	case before:
+		old.registration.stop()
+	case t.registration != nil:
 		t.registration.start()
 	}
 }

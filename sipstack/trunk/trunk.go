@@ -221,7 +221,7 @@ func (t *Trunk) Named(host string, to transport.Target) transport.Target {
 	if _, literal := transport.Literal(host, 1); to.Transport != message.TLS || literal || t.Conf.TLSServerName != "" {
 		return to
 	}
-	if p, err := t.set.net.TLSPeer(t.from, host, t.Conf.TLSRoots, t.Conf.TLSInsecure); err == nil {
+	if p, err := t.set.net.TLSPeer(t.from, host, t.Conf.trust()); err == nil {
 		to.TLS = p
 	}
 	return to
@@ -272,7 +272,7 @@ func (t *Trunk) connect() {
 		name = t.hopHost
 	}
 	var err error
-	t.tls, err = t.set.net.TLSPeer(t.from, name, t.Conf.TLSRoots, t.Conf.TLSInsecure)
+	t.tls, err = t.set.net.TLSPeer(t.from, name, t.Conf.trust())
 	if err != nil && t.Conf.Transport == message.TLS {
 		t.fault = err.Error()
 	}

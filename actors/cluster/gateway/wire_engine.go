@@ -92,6 +92,10 @@ func (w wire) profile(p *engine.MediaProfile) {
 	w.Flag(&p.DTX)
 	link.Text(w.Wire, &p.Symmetric)
 	link.List(w.Wire, &p.Networks, func(s *string) { link.Text(w.Wire, s) })
+	if w.Version() >= 3 {
+		link.Text(w.Wire, &p.Family)
+		link.Text(w.Wire, &p.Reached)
+	}
 }
 
 func (w wire) openMedia(c *engine.OpenMedia) {
@@ -167,5 +171,8 @@ func (w wire) quality(q *engine.MediaQuality) {
 		link.Text(w.Wire, &q.HeardFrom)
 		w.Unsigned(&q.DroppedElsewhere)
 		w.Unsigned(&q.DroppedAmbiguous)
+	}
+	if w.Version() >= 3 {
+		link.Text(w.Wire, &q.SRTP)
 	}
 }

@@ -10,8 +10,9 @@ import (
 // in common they do not communicate.
 const (
 	// Version is the latest that this program speaks, Oldest the earliest. 2: a call's quality says
-	// where it was heard from, and calls are heard before they are answered.
-	Version = 2
+	// where it was heard from, and calls are heard before they are answered. 3: by which suite it was
+	// encrypted; a trunk's profile has the family of its media.
+	Version = 3
 	Oldest  = 1
 )
 

@@ -3082,6 +3082,8 @@ export interface components {
         AudioQuality: {
             /** @enum {string} */
             codec: "PCMU" | "PCMA" | "G722";
+            /** @description Suite by which the audio was encrypted, AEAD_AES_256_GCM for example; absent when it was not. */
+            srtp?: string;
             packets_received: number;
             packets_sent: number;
             /** @description Of the callee's packets. */
@@ -4703,6 +4705,8 @@ export interface components {
             kind: "ip" | "credentials" | "registered";
             username?: string;
             has_password: boolean;
+            /** @description The key of tls_certificate is stored; it is never shown. */
+            has_tls_key: boolean;
             /** @description Host part of From and of the caller ID; our own address when left out, the registrar's with `registered`. */
             from_domain?: string;
             /** @description Stands in From in place of the caller ID, for carriers that want the account there; `caller_id_header` then carries the number. */
@@ -4742,6 +4746,8 @@ export interface components {
             tls_roots?: string;
             /** @description Takes any certificate: whoever is on the way can listen. For tests. */
             tls_insecure?: boolean;
+            /** @description What a carrier that asks for a certificate is shown, with its chain, as PEM; the listener's when left out. */
+            tls_certificate?: string;
             /** @description Lifetime that a registration asks for, in seconds, 30 to 86400; 0 is 600. */
             register_s?: number;
             /** @description User-Agent header; the dialler's own when left out. */
@@ -4777,10 +4783,10 @@ export interface components {
                 /** @description In order of preference; PCMU, PCMA when left out. */
                 codecs?: ("PCMU" | "PCMA" | "G722")[];
                 /**
-                 * @description required: RTP/SAVP with keys in SDP (RFC 4568); use it with transport tls, or the keys are sent in clear.
+                 * @description required: RTP/SAVP with keys in SDP (RFC 4568). optional: RTP/AVP with keys (RFC 8643); an answer with keys means SRTP, one without plain RTP. Use either with transport tls, or the keys are sent in clear.
                  * @enum {string}
                  */
-                srtp?: "off" | "required";
+                srtp?: "off" | "optional" | "required";
                 /**
                  * @description How digits are sent; with rfc4733 (also when left out) INFO where the far side did not offer it.
                  * @enum {string}
@@ -4793,8 +4799,13 @@ export interface components {
                  * @enum {string}
                  */
                 symmetric?: "off" | "auto" | "on";
-                /** @description IPv4 networks (CIDR) from which such RTP may come, beside the host that the SDP names and the one that the 200 came from. */
+                /** @description Networks (CIDR) from which such RTP may come, beside the host that the SDP names and the one that the 200 came from. */
                 networks?: string[];
+                /**
+                 * @description IP version of the audio. Left out: that of the trunk's address (outbound_proxy, else host), where --rtp-host has an address of it; for a trunk given by name the first of --rtp-host.
+                 * @enum {string}
+                 */
+                family?: "ipv4" | "ipv6";
             };
             /** @description New calls a second. */
             cps_cap: number;
@@ -4955,6 +4966,10 @@ export interface components {
              * @default false
              */
             tls_insecure?: boolean;
+            /** @description What a carrier that asks for a certificate is shown, with its chain, as PEM; the listener's when left out. */
+            tls_certificate?: string | null;
+            /** @description Private key of tls_certificate as PEM, not encrypted. Left out, the stored one stays while there is a certificate. */
+            tls_key?: string | null;
             /**
              * @description Lifetime that a registration asks for, in seconds, 30 to 86400; 0 is 600.
              * @default 0
@@ -4999,10 +5014,10 @@ export interface components {
                 /** @description In order of preference; PCMU, PCMA when left out. */
                 codecs?: ("PCMU" | "PCMA" | "G722")[] | null;
                 /**
-                 * @description required: RTP/SAVP with keys in SDP (RFC 4568); use it with transport tls, or the keys are sent in clear.
+                 * @description required: RTP/SAVP with keys in SDP (RFC 4568). optional: RTP/AVP with keys (RFC 8643); an answer with keys means SRTP, one without plain RTP. Use either with transport tls, or the keys are sent in clear.
                  * @enum {string|null}
                  */
-                srtp?: "off" | "required" | null;
+                srtp?: "off" | "optional" | "required" | null;
                 /**
                  * @description How digits are sent; with rfc4733 (also when left out) INFO where the far side did not offer it.
                  * @enum {string|null}
@@ -5018,8 +5033,13 @@ export interface components {
                  * @enum {string|null}
                  */
                 symmetric?: "off" | "auto" | "on" | null;
-                /** @description IPv4 networks (CIDR) from which such RTP may come, beside the host that the SDP names and the one that the 200 came from. */
+                /** @description Networks (CIDR) from which such RTP may come, beside the host that the SDP names and the one that the 200 came from. */
                 networks?: string[] | null;
+                /**
+                 * @description IP version of the audio. Left out: that of the trunk's address (outbound_proxy, else host), where --rtp-host has an address of it; for a trunk given by name the first of --rtp-host.
+                 * @enum {string|null}
+                 */
+                family?: "ipv4" | "ipv6" | null;
             } | null;
             /** @default 10 */
             cps_cap?: number;

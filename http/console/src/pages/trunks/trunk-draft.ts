@@ -22,6 +22,8 @@ export interface Draft {
   tlsName: string;
   tlsRoots: string;
   tlsInsecure: boolean;
+  tlsCertificate: string;
+  tlsKey: string; // '' keeps the one that is stored
   userAgent: string;
   headers: string; // one a line, Name: value
   redirects: number | string;
@@ -29,11 +31,12 @@ export interface Draft {
   session: number | string;
   inbound: string;
   codecs: string[];
-  srtp: boolean;
+  srtp: string;
   dtmf: string;
   dtx: boolean;
   symmetric: string;
   networks: string[];
+  family: string; // '' is that of the trunk's address
   cps: number | string;
   channels: number | string;
   priority: number | string;
@@ -65,6 +68,8 @@ export function draftOf(t: Trunk | undefined): Draft {
     tlsName: t?.tls_server_name ?? '',
     tlsRoots: t?.tls_roots ?? '',
     tlsInsecure: t?.tls_insecure ?? false,
+    tlsCertificate: t?.tls_certificate ?? '',
+    tlsKey: '',
     userAgent: t?.user_agent ?? '',
     headers: (t?.extra_headers ?? []).map((h) => `${h.name}: ${h.value}`).join('\n'),
     redirects: t?.redirects ?? 0,
@@ -72,11 +77,12 @@ export function draftOf(t: Trunk | undefined): Draft {
     session: t?.session_s ?? 0,
     inbound: t?.inbound ?? 'forbidden',
     codecs: t?.media?.codecs ?? ['PCMU', 'PCMA'],
-    srtp: t?.media?.srtp === 'required',
+    srtp: t?.media?.srtp ?? 'off',
     dtmf: t?.media?.dtmf ?? 'rfc4733',
     dtx: t?.media?.dtx ?? false,
     symmetric: t?.media?.symmetric ?? 'auto',
     networks: t?.media?.networks ?? [],
+    family: t?.media?.family ?? '',
     cps: t?.cps_cap ?? 10,
     channels: t?.channel_cap ?? 100,
     priority: t?.priority ?? 0,
@@ -88,7 +94,7 @@ export function draftOf(t: Trunk | undefined): Draft {
 
 const given = (s: string) => (s.trim() === '' ? null : s.trim());
 
-/** requestOf is what is sent: the whole trunk, since PUT replaces it; only the password may be left out. */
+/** requestOf is what is sent: the whole trunk, since PUT replaces it; only the secrets may be left out. */
 export function requestOf(d: Draft): TrunkRequest {
   const digest = d.kind !== 'ip';
   const tls = d.transport === 'tls';
@@ -112,6 +118,8 @@ export function requestOf(d: Draft): TrunkRequest {
     tls_server_name: tls ? given(d.tlsName) : null,
     tls_roots: tls ? given(d.tlsRoots) : null,
     tls_insecure: tls && d.tlsInsecure,
+    tls_certificate: tls ? given(d.tlsCertificate) : null,
+    ...(!tls ? { tls_key: null } : d.tlsKey === '' ? {} : { tls_key: d.tlsKey }),
     user_agent: given(d.userAgent),
     extra_headers: headersOf(d.headers),
     redirects: Number(d.redirects),
@@ -120,11 +128,12 @@ export function requestOf(d: Draft): TrunkRequest {
     inbound: d.inbound as NonNullable<TrunkRequest['inbound']>,
     media: {
       codecs: d.codecs as ('PCMU' | 'PCMA' | 'G722')[],
-      srtp: d.srtp ? 'required' : 'off',
+      srtp: d.srtp as 'off' | 'optional' | 'required',
       dtmf: d.dtmf as 'rfc4733' | 'info',
       dtx: d.dtx,
       symmetric: d.symmetric as 'off' | 'auto' | 'on',
       networks: d.networks,
+      family: d.family === '' ? null : (d.family as 'ipv4' | 'ipv6'),
     },
     cps_cap: Number(d.cps),
     channel_cap: Number(d.channels),
@@ -171,6 +180,8 @@ export const shown = [
   'tls_server_name',
   'tls_roots',
   'tls_insecure',
+  'tls_certificate',
+  'tls_key',
   'user_agent',
   'extra_headers',
   'redirects',

@@ -285,14 +285,17 @@ function Seldom({
   const choice = (
     label: string,
     field: string,
-    key: 'callerIdHeader' | 'reliable' | 'inbound' | 'dtmf' | 'symmetric',
+    key: 'callerIdHeader' | 'reliable' | 'inbound' | 'dtmf' | 'symmetric' | 'srtp' | 'family',
     data: { value: string; label: string }[],
+    description?: string,
   ) => (
     <Select
       label={label}
+      description={description}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
       data={data}
       value={d[key]}
-      onChange={(v) => v && set({ [key]: v })}
+      onChange={(v) => v !== null && set({ [key]: v })}
       allowDeselect={false}
       error={of(field)}
     />
@@ -337,6 +340,28 @@ function Seldom({
               onChange={(e) => set({ tlsRoots: e.currentTarget.value })}
               error={of('tls_roots')}
             />
+            <Textarea
+              label="Our certificate"
+              description="With its chain, as PEM; for a carrier that asks for one. Else the listener's"
+              autosize
+              minRows={2}
+              maxRows={8}
+              value={d.tlsCertificate}
+              onChange={(e) => set({ tlsCertificate: e.currentTarget.value })}
+              error={of('tls_certificate')}
+            />
+            {d.tlsCertificate !== '' && (
+              <Textarea
+                label="Its private key"
+                description="As PEM, not encrypted. Empty keeps the one that is stored; it is never shown"
+                autosize
+                minRows={2}
+                maxRows={8}
+                value={d.tlsKey}
+                onChange={(e) => set({ tlsKey: e.currentTarget.value })}
+                error={of('tls_key')}
+              />
+            )}
             <Switch
               label="Take any certificate"
               description="Whoever is on the way can listen; only for tests"
@@ -366,17 +391,33 @@ function Seldom({
           ])}
           <TagsInput
             label="Networks of such audio"
-            description="IPv4, as 192.0.2.0/24; beside the hosts of SDP and signalling"
+            description="As 192.0.2.0/24 or 2001:db8::/32; beside the hosts of SDP and signalling"
             value={d.networks}
             onChange={(networks) => set({ networks })}
             error={of('media.networks')}
           />
-          <Switch
-            label="Encrypted (SRTP)"
-            description="Use it with TLS: the keys travel in SIP"
-            checked={d.srtp}
-            onChange={(e) => set({ srtp: e.currentTarget.checked })}
-          />
+          {choice(
+            'Encrypted (SRTP)',
+            'media',
+            'srtp',
+            [
+              { value: 'off', label: 'No' },
+              { value: 'optional', label: 'If the carrier answers with keys' },
+              { value: 'required', label: 'Always' },
+            ],
+            'Use it with TLS: the keys travel in SIP',
+          )}
+          {choice(
+            'IP version of audio',
+            'media.family',
+            'family',
+            [
+              { value: '', label: "That of the trunk's address" },
+              { value: 'ipv4', label: 'IPv4' },
+              { value: 'ipv6', label: 'IPv6' },
+            ],
+            'For a trunk given by name the first of --rtp-host',
+          )}
           <Switch
             label="Silence is not sent (DTX)"
             description="Calls are not ended for want of audio"
