@@ -107,6 +107,12 @@ const phoneTone, botTone = 440, 1000 // Hz
 // further lines of its configuration.
 func startSoftphone(t *testing.T, user, account, config string) *softphone {
 	t.Helper()
+	return startSoftphoneAt(t, "127.0.0.1", user, account, config)
+}
+
+// startSoftphoneAt starts one at another address.
+func startSoftphoneAt(t *testing.T, host, user, account, config string) *softphone {
+	t.Helper()
 	s := &softphone{user: user, port: ports.Of(t), dir: t.TempDir()}
 	modules := ""
 	for _, dir := range []string{"/usr/lib/baresip/modules", "/usr/local/lib/baresip/modules"} {
@@ -123,10 +129,11 @@ func startSoftphone(t *testing.T, user, account, config string) *softphone {
 		}
 	}
 	write("tone.wav", string(toneFile(phoneTone, 20*time.Second)))
-	write("accounts", fmt.Sprintf("<sip:%s@127.0.0.1>;regint=0;answermode=auto%s\n", user, account))
+	at := strings.TrimSuffix(net.JoinHostPort(host, ""), ":")
+	write("accounts", fmt.Sprintf("<sip:%s@%s>;regint=0;answermode=auto%s\n", user, at, account))
 	write("config", fmt.Sprintf(`poll_method epoll
-sip_listen 127.0.0.1:%d
-net_interface 127.0.0.1
+sip_listen %s:%d
+net_interface %s
 call_max_calls 4
 audio_source aufile,%s/tone.wav
 audio_player aubridge,nobody
@@ -147,7 +154,7 @@ module_tmp account.so
 module_app menu.so
 snd_path %s
 %s
-`, s.port, s.dir, s.port+100, s.port+120, modules, s.dir, config))
+`, at, s.port, host, s.dir, s.port+100, s.port+120, modules, s.dir, config))
 	s.peer = startPeer(t, "baresip", "", "-f", s.dir, "-v", "-s")
 	s.ready("baresip is ready.")
 	return s

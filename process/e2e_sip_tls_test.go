@@ -16,6 +16,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dialler/bench/ports"
+	"dialler/persistence/storetest"
 )
 
 // certificate makes a root and a certificate from it for carrier.test at 127.0.0.1: file contains
@@ -78,11 +81,42 @@ func TestACallOverTLSWithSRTPIsHeardAtBothEnds(t *testing.T) {
 	phone := startSoftphone(t, to, ";mediaenc=srtp-mand", "sip_certificate "+file)
 	w.trunk("phone", "127.0.0.1", phone.port+1, map[string]any{"transport": "tls", "tls_roots": roots,
 		"media": map[string]any{"srtp": "required"}})
-	w.talkedWith(b, to)
+	c := w.talkedWith(b, to)
 	heardEachOther(t, b, phone)
 	if said := phone.said(); !strings.Contains(said, "RTP/SAVP") || !strings.Contains(said, "SIP/2.0/TLS") {
 		t.Error("baresip saw no TLS, or no SRTP")
 	}
+	if q := c.row.Quality; q.SRTP != "AEAD_AES_256_GCM" {
+		t.Errorf("encrypted by %q", q.SRTP)
+	}
+}
+
+// TestACallOverIPv6IsHeardAtBothEnds places calls to a phone that has IPv6 alone, from a dialler that
+// has both: one phone takes the keys that it may leave out, the other does not.
+func TestACallOverIPv6IsHeardAtBothEnds(t *testing.T) {
+	t.Parallel()
+	if conn, err := net.ListenPacket("udp6", "[::1]:0"); err != nil {
+		t.Skip("no IPv6 here: ", err)
+	} else {
+		_ = conn.Close()
+	}
+	listeners := fmt.Sprintf("sip-listeners:\n  - {name: four, address: '%s'}\n  - {name: six, address: '[::1]:%d'}\n",
+		ports.AddressOf(t), ports.Of(t))
+	url := storetest.URL(t)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, ConfigPath: trunksFile(t, listeners)}}, tuning{}, 0)
+	f := func(name, account, want string) {
+		b := w.startToneBot(name, 1200*time.Millisecond)
+		to := newNumber()
+		phone := startSoftphoneAt(t, "::1", to, account, "")
+		w.trunk("phone", "::1", phone.port, map[string]any{"listener": "six", "media": map[string]any{"srtp": "optional"}})
+		c := w.talkedWith(b, to)
+		heardEachOther(t, b, phone)
+		if said := phone.said(); c.row.Quality.SRTP != want || !strings.Contains(said, "c=IN IP6 ::1") {
+			t.Errorf("%s: %+v", name, c.row.Quality)
+		}
+	}
+	f("plain", "", "")
+	f("encrypted", ";mediaenc=srtp", "AEAD_AES_256_GCM")
 }
 
 func TestACallOverTLSThroughAProxyIsHeardAtBothEnds(t *testing.T) {

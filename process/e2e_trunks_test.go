@@ -87,16 +87,34 @@ func TestAChangedTrunkTakesEffectOnTheNextCallAndThePresentOneGoesOn(t *testing.
 	if n := w.shownTrunk("model").Status.LiveLegs; n != 0 {
 		t.Errorf("%d legs are live", n)
 	}
-	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1",
-		"tls_roots": "no certificate"}); r.status != 422 ||
-		!strings.Contains(string(r.body), "invalid_pem") {
-		t.Errorf("roots: %s", r)
+	file, roots := certificate(t)
+	pair, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r := w.operator("PUT", "/api/v1/trunks/model", map[string]any{"host": "192.0.2.1",
-		"listener": "nowhere"}); r.status != 422 ||
-		!strings.Contains(string(r.body), "unknown_listener") {
-		t.Errorf("listener: %s", r)
+	own, key, _ := strings.Cut(string(pair), "-----BEGIN PRIVATE KEY")
+	key = "-----BEGIN PRIVATE KEY" + key
+	put := func(code string, field string, value any, more ...string) {
+		t.Helper()
+		body := map[string]any{"host": "192.0.2.1", field: value}
+		for i := 0; i < len(more); i += 2 {
+			body[more[i]] = more[i+1]
+		}
+		r := w.operator("PUT", "/api/v1/trunks/model", body)
+		if wrong := r.status != 200; wrong != (code != "") || wrong && !strings.Contains(string(r.body), code) ||
+			strings.Contains(string(r.body), "PRIVATE KEY") {
+			t.Errorf("%s: %s", field, r)
+		}
 	}
+	put("invalid_pem", "tls_roots", "no certificate")
+	put("invalid_pem", "tls_certificate", own, "tls_key", "no key")
+	put("invalid_pem", "tls_certificate", string(pair), "tls_key", key)
+	put("invalid_pem", "tls_certificate", roots, "tls_key", key)
+	put("", "tls_certificate", own, "tls_key", key)
+	put("", "tls_certificate", own)
+	put("invalid_pem", "tls_certificate", roots)
+	put("unknown_listener", "listener", "nowhere")
+	put("unavailable_family", "media", map[string]any{"family": "ipv6"})
 	w.operator("DELETE", "/api/v1/trunks/model", nil).expect(204)
 	w.operator("GET", "/api/v1/trunks/model", nil).expect(404)
 }
