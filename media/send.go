@@ -115,9 +115,7 @@ func (c *call) next(dst []byte) bool {
 	if n == 0 && c.mute() {
 		return false
 	}
-	for i := n; i < len(dst); i++ {
-		dst[i] = codec.UlawSilence
-	}
+	copy(dst[n:], silent[n:])
 	// A far leg's audio is recorded on arrival; padding its pauses with silence would overwrite
 	// audio that arrived early.
 	if c.tape != nil && c.callee == nil && c.ans.HeListens && (c.other == nil || c.playing) {
@@ -132,6 +130,9 @@ func (c *call) next(dst []byte) bool {
 	}
 	return true
 }
+
+// silent is a frame of silence.
+var silent = silence()
 
 const (
 	// audibleFrom is the amplitude above which our audio may be heard or echoed: −30 dBFS. Bots
