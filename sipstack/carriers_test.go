@@ -162,3 +162,27 @@ func TestAnUpdateThatWaitsForTheAckIsAnsweredWhenTheCallEnds(t *testing.T) {
 		t.Fatal(text)
 	}
 }
+
+func TestACallOfAnEarlierLifeIsEndedWhereItsAnswerCameFromToo(t *testing.T) {
+	u := script{sip.BYE: answers("200 OK"), sip.INVITE: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		u.send(from, response(r, "200 OK", "far", unreachable, answerSDP))
+	}}.start(t)
+	s := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(s, u.port(), nil)
+	l := listen(t, nil)
+	a, leg := newLeg()
+	s.PlaceLeg(placeCommand(a, leg), l.sink)
+	dialog := l.kind(leg, engine.LegAnswered).Dialog
+	_ = s.Close()
+	next := newStack(t, sipstack.Config{Timers: fast})
+	setTrunk(next, u.port(), nil)
+	after := listen(t, nil)
+	next.RecoverLeg(engine.RecoveredLeg{Attempt: a, Leg: leg, Trunk: trunkID, From: "+4930", To: "+4940", Dialog: dialog},
+		after.sink)
+	if e := after.kind(leg, engine.LegClosed); e.Proof != engine.ProofBye {
+		t.Fatalf("%+v", e)
+	}
+	if bye := u.request(sip.BYE, 1); bye.Recipient.Host != "127.0.0.9" || toTagOf(bye) != "far" || u.count(sip.ACK) == 0 {
+		t.Fatalf("%s", bye)
+	}
+}

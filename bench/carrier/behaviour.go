@@ -121,6 +121,17 @@ type Behaviour struct {
 	Mute bool `json:"mute,omitempty"`
 	// Deaf announces a=sendonly: one-way audio, from the callee only.
 	Deaf bool `json:"deaf,omitempty"`
+
+	// What real carriers do, and the book does not say.
+	//
+	// AnswerIn183 leaves SDP out of the 200: the 183's was the answer.
+	AnswerIn183 bool `json:"answer_in_183,omitempty"`
+	// ContactUnreachable has the 200 name a Contact at which nobody is.
+	ContactUnreachable bool `json:"contact_unreachable,omitempty"`
+	// Update sends an UPDATE with an offer right behind the 200.
+	Update bool `json:"update,omitempty"`
+	// Path is what the network does to the callee's audio.
+	Path media.Path `json:"path,omitzero"`
 }
 
 // Refusal returns a Refuse with a code, a phrase ("" for the default) and a Q.850 cause (0 for no
@@ -177,6 +188,12 @@ func (b *Behaviour) validate() error {
 	case "", DTMFInband:
 	default:
 		return fmt.Errorf("behaviour dtmf %q is unknown; use inband or leave it out", b.DTMF)
+	}
+	if b.AnswerIn183 && b.progress() != EarlyMedia {
+		return errors.New("behaviour answer_in_183: give it progress early_media")
+	}
+	if err := b.Path.Validate(); err != nil {
+		return fmt.Errorf("behaviour %w", err)
 	}
 	if b.Recording != "" {
 		if !b.Kind.answers() {

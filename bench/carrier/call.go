@@ -316,13 +316,16 @@ func (c *call) answer(now time.Time) {
 		return
 	}
 	body := c.describe(direction)
+	if c.behaviour.AnswerIn183 && !c.offerless {
+		body = nil
+	}
 	c.stage = stageDone
 	c.disarm()
 	c.reliable.stop()
 	c.row.State, c.row.AnsweredAt, c.row.FinalCode, c.row.Reason = StateAnswered, now, 200, phrases[200]
 	c.speak()
 	c.carrier.touched(c.row)
-	extra := c.rr + c.contact() +
+	extra := c.rr + c.contactOfAnswer() +
 		"Allow: INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO\r\nSupported: 100rel\r\n" +
 		c.behaviour.headerLines()
 	c.last = response(200, "", c.head, extra, body)
@@ -333,6 +336,9 @@ func (c *call) answer(now time.Time) {
 	}})
 	for n := range c.behaviour.Forks {
 		c.fork(n, extra, body)
+	}
+	if c.behaviour.Update {
+		c.sendRequest("UPDATE", "", c.describe(direction), now, func() { c.violation("update_unanswered") })
 	}
 	c.conversation(now)
 }
@@ -393,6 +399,14 @@ func (c *call) forget() {
 	if c.shard.calls[c.row.CallID] == c {
 		delete(c.shard.calls, c.row.CallID)
 	}
+}
+
+// contactOfAnswer returns the Contact line of a 200.
+func (c *call) contactOfAnswer() string {
+	if c.behaviour.ContactUnreachable {
+		return "Contact: <sip:" + c.tag + "@127.0.0.9:9>\r\n"
+	}
+	return c.contact()
 }
 
 // contact returns our Contact line.

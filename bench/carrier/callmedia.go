@@ -29,7 +29,7 @@ func (c *call) openMedia() int {
 	if c.stream != nil || !car.cfg.Media {
 		return 0
 	}
-	s, err := car.media.Open(c.remote, c.offerless, c.rng)
+	s, err := car.media.Open(c.remote, c.offerless, c.behaviour.Path, c.rng)
 	if err != nil {
 		car.stray.count("no_rtp_port")
 		car.cfg.Log.Warn().Err(err).Msg("no RTP port")

@@ -141,6 +141,13 @@ func (c *call) onResponse(m *message, now time.Time) bool {
 		}
 		ack, to := c.newRequest("ACK", "", nil, now)
 		to.send(ack)
+	case "UPDATE":
+		if m.code >= 300 {
+			c.violation("update_refused_" + strconv.Itoa(m.code))
+		} else if s, ok := media.Parse(m.body); ok && c.stream != nil {
+			c.remote = s
+			c.stream.Retarget(s)
+		}
 	}
 	if first {
 		c.touched()

@@ -34,6 +34,9 @@ func (l *leg) recoverDialog(st *engine.DialogState) {
 		l.dlg.routeSet = append(l.dlg.routeSet, message.Clean(r))
 	}
 	l.dlg.route(l.trunk, l.parties.toURI, l.inv.to)
+	if src.IsValid() && l.dlg.hop.Addr != src { // nobody knows whether the earlier process reached the Contact
+		l.dlg.back = l.inv.to
+	}
 	l.enter(phaseAnswered)
 	if !l.dlg.hop.Addr.IsValid() {
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: "the stored dialog has no usable address"})

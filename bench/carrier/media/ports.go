@@ -108,8 +108,8 @@ func (m *Ports) Choose(offered []voice.Codec) (voice.Codec, bool) {
 	return m.cfg.Codecs[0], false
 }
 
-// Open reserves a port and starts sending to the caller.
-func (m *Ports) Open(remote Description, offerless bool, r *rand.Rand) (*Stream, error) {
+// Open reserves a port and starts sending to the caller, along a path.
+func (m *Ports) Open(remote Description, offerless bool, path Path, r *rand.Rand) (*Stream, error) {
 	port, err := m.take()
 	if err != nil {
 		return nil, err
@@ -121,6 +121,10 @@ func (m *Ports) Open(remote Description, offerless bool, r *rand.Rand) (*Stream,
 	}
 	if !offerless {
 		s.remote, s.event, s.sending = remote.Addr, remote.Event, remote.Listens
+	}
+	if err := s.lead(path, m.cfg.IP, r); err != nil {
+		m.put(port)
+		return nil, err
 	}
 	port.owner.Store(s)
 	s.leave = m.pacers.Add(s)

@@ -42,6 +42,7 @@ type Stream struct {
 	media *Ports
 	port  *rtpPort
 	leave func() // the pacer
+	road  *road  // nil: the network does nothing to it
 
 	mu      sync.Mutex
 	Codec   voice.Codec
@@ -145,6 +146,9 @@ func (s *Stream) Close() Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	if s.road != nil && s.road.nat != nil {
+		_ = s.road.nat.Close()
+	}
 	return s.counted()
 }
 
@@ -246,9 +250,7 @@ func (s *Stream) write(pt uint8, marker bool, ts uint32, payload []byte) {
 		return
 	}
 	n += copy(s.buf[n:], payload)
-	if _, err := s.port.conn.WriteToUDPAddrPort(s.buf[:n], s.remote); err == nil {
-		s.counts.Sent++
-	}
+	s.send(s.buf[:n])
 }
 
 // receive counts a packet from the caller.

@@ -11,6 +11,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/carrier/media"
 	"dialler/bench/draw"
 	"dialler/bench/site"
 	"dialler/engine"
@@ -41,6 +42,9 @@ func lastingCallees() carrier.Config {
 		talks(0.4, carrier.Behaviour{Cancel: carrier.CancelLost}),
 		talks(0.4, carrier.Behaviour{LostByes: 3}),
 		talks(0.3, carrier.Behaviour{LostByes: 1000}),
+		talks(0.3, carrier.Behaviour{ContactUnreachable: true}),
+		talks(0.3, carrier.Behaviour{Progress: carrier.EarlyMedia, AnswerIn183: true}),
+		talks(0.3, carrier.Behaviour{Update: true, Path: media.Path{JitterMS: 60, LossPct: 2, ReorderPct: 3}}),
 		{Kind: carrier.Human, Weight: 1.2, Ring: ring}, // until the bot hangs up
 		{Kind: carrier.Human, Weight: 4, Ring: ring, Talk: draw.Between(time.Second, 5*time.Second)},
 		{Kind: carrier.Machine, Weight: 0.6, Ring: ring, Talk: draw.Exactly(20 * time.Second)},
