@@ -3,7 +3,6 @@ package trunk
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -67,10 +66,12 @@ func Complete(s *engine.TrunkSettings) {
 // family of that, unless the settings name one.
 func Profile(s *engine.TrunkSettings) *engine.MediaProfile {
 	host := cmp.Or(s.OutboundProxy, s.Host)
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		var at netip.AddrPort
+		at, err = netip.ParseAddrPort(host)
+		a = at.Addr()
+	}
 	if err != nil || s.Media.Family != "" {
 		return &s.Media
 	}

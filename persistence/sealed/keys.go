@@ -133,8 +133,8 @@ func (k *Keys) Current(stored string) bool {
 }
 
 // Tables lists where secrets are stored.
-var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"trunks", "tls_key"}, {"bots", "auth_token"}, {"webhooks", "secret"},
-	{"webhooks", "old_secret"}}
+var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"trunks", "tls_key"},
+	{"bots", "auth_token"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
 
 // PlaceOf names the row of a secret; a sealed secret can only be opened there.
 func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }

@@ -35,7 +35,9 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
       : ([
           [
             'Audio',
-            `${q.codec}${q.srtp === undefined ? '' : ` by SRTP (${q.srtp})`}, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms` +
+            q.codec +
+              (q.srtp === undefined ? '' : ` by SRTP (${q.srtp})`) +
+              `, ${count(q.packets_lost)} lost, jitter ${q.jitter_ms.toFixed(1)} ms` +
               (q.mos === undefined ? '' : `, MOS ${q.mos.toFixed(1)}`) +
               (q.heard_from === undefined ? '' : `, from ${q.heard_from}`) +
               (q.packets_dropped === undefined
