@@ -251,7 +251,7 @@ func configured(t *testing.T, w *world) {
 	}
 
 	trunk := enginetest.Filled[engine.TrunkSettings]()
-	trunk.ID = "t1"
+	trunk.ID, trunk.Media.Reached = "t1", "" // that is of a call
 	if created, err := w.pg.PutTrunk(t.Context(), trunk, false, admin); err != nil || !created {
 		t.Fatal(created, err)
 	}
