@@ -95,12 +95,14 @@ func (s *Store) Suppress(ctx context.Context, numbers []engine.PhoneNumber, reas
 // Unsuppress removes a number from the list.
 func (s *Store) Unsuppress(ctx context.Context, n engine.PhoneNumber, who engine.Who) (found bool, err error) {
 	err = s.db.InTx(ctx, "number not taken off the suppression list", func(tx pgx.Tx) error {
-		rows := s.db.Written()
-		if err := rows.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number IN ($1, $2)", n.E164(),
-			s.db.Hashed(n)); err != nil {
-			return err
-		}
-		tag, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2)", n.E164(), s.db.Hashed(n))
+		// What is deleted is told, and not what was there before: it may be added meanwhile.
+		gone, _ := tx.Query(ctx, "DELETE FROM suppressions WHERE number IN ($1, $2) RETURNING number, clock_timestamp()",
+			n.E164(), s.db.Hashed(n))
+		rows, number, at := s.db.Written(), "", time.Time{}
+		tag, err := pgx.ForEachRow(gone, []any{&number, &at}, func() error {
+			rows.RemoveNamed(table.Owner{}, table.PartSuppression, number, at)
+			return nil
+		})
 		if found = tag.RowsAffected() > 0; err != nil || !found {
 			return err
 		}

@@ -112,3 +112,14 @@ func TestMetricsShowTheFiguresOfRunningCampaigns(t *testing.T) {
 		return !strings.Contains(string(w.send("GET", "/metrics", nil).expect(200).body), "dialler_campaign_lines{")
 	})
 }
+
+func TestTheAuditMissesNoContactOfADraftThatWasDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	id, n := w.campaign(nil), newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": n}}}).expect(200)
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/exclusions", map[string]any{"mobile": n}).expect(200)
+	w.operator("DELETE", "/api/v1/campaigns/"+string(id), nil).expect(204)
+	w.audited()
+}

@@ -62,10 +62,10 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *test
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
 	w.act(id, "start").expect(200)
 	var seen map[string]map[string]bool
-	eventually(t, "a live answer counts, something binds, and the trunks answered in time", func() bool {
+	eventually(t, "a live answer counts, something binds, the trunks answered in time, and a call was heard", func() bool {
 		seen = w.exposition()
 		return len(seen["dialler_campaign_abandon_ratio"]) > 0 && len(seen["dialler_campaign_constraint"]) > 0 &&
-			len(seen["dialler_trunk_health"]) > 0
+			len(seen["dialler_trunk_health"]) > 0 && len(seen["dialler_call_mos_bucket"]) > 0
 	})
 	found := 0
 	for _, file := range []string{"prometheus/rules.yaml", "grafana/dashboard.json"} {

@@ -64,6 +64,7 @@ const auditAttempts = `WITH dropped AS MATERIALIZED (
 var auditContacts = `WITH told AS (
 		SELECT DISTINCT ON (e.contact_id) e.contact_id, e.run, e.seq, e.data->'after' AS after FROM events e
 		WHERE e.campaign_id = $1 AND e.seq > 0 AND e.contact_id IS NOT NULL AND e.data ? 'after' AND NOT e.data ? 'kept'
+			AND NOT EXISTS (SELECT FROM events d WHERE d.seq <= 0 AND d.type = 'campaign.deleted' AND d.data->>'reason' = $1)
 		ORDER BY e.contact_id, e.seq DESC
 	), swept AS (
 		SELECT coalesce(max(seq), 0) AS seq FROM events WHERE campaign_id = $1 AND seq > 0 AND type = ANY ($3)

@@ -446,6 +446,16 @@ func remove(t *testing.T, w *world) {
 	_, err := w.store.AddContacts(t.Context(), add)
 	must(t, err)
 	w.commit(journal.Write{Exclusions: []journal.Exclusion{{Campaign: draft.ID, Number: number(), CreatedAt: w.now}}})
+	c, _, err := w.store.ContactByID(t.Context(), add.Contacts[0].ID)
+	must(t, err)
+	before := c.Facts()
+	c.State, c.DueAt = contact.Excluded, nil
+	c.Version++
+	after := c.Facts()
+	e := w.event(journal.ContactExcluded, c.ID, "")
+	e.Campaign, e.Data = draft.ID, journal.Data{Before: &before, After: &after}
+	w.commit(journal.Write{Campaign: draft.ID, Epoch: draft.Epoch, Contacts: []contact.Contact{c},
+		Events: []journal.Event{e}})
 	must(t, w.store.SavePacing(t.Context(), draft.ID, draft.Epoch, pacing.State{Theta: 0.5}, w.now))
 	imp := w.begin(func(i *campaign.Import) { i.Campaign = draft.ID })
 	must(t, w.store.StageImport(t.Context(), imp.ID, stagedRows(2), nil, 2, 0))

@@ -305,7 +305,8 @@ func (r *Rows) Remove(ctx context.Context, tx Querier, of Owner, p *Part, where 
 	if r.dig == nil {
 		return nil
 	}
-	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where, func(e *chain.Entry) error {
+	// Locked, so that whoever changes a row meanwhile is before this, and its order too.
+	return r.db.EachRow(ctx, tx, p, r.dig, "WHERE "+where+" FOR UPDATE OF t", func(e *chain.Entry) error {
 		e.Digest = chain.Digest16{}
 		e.Order++ // a row of that name may come again
 		r.add(of, e)
