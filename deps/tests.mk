@@ -44,12 +44,12 @@ BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAn
 # What is compiled while npm fetches the console's libraries: it does not embed the console.
 WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 
-# Three jobs at a time, because tests of whole programs leave a processor idle for half of theirs. The longest
-# begin first; those that follow find compiled what they share with them.
+# Two jobs at a time: with three, tests of SIP and of several nodes no longer keep their time on two processors. The
+# longest begin first; those that follow find compiled what they share with them.
 test: deps ## Run every test in random order, what goroutines share under the race detector; the console's in a browser.
 	@{ $(GO) build -race $(WITHOUT_CONSOLE) && $(SHIPPED) build $(WITHOUT_CONSOLE); } & \
 		$(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@$(MAKE) -k -j3 test-process test-actors test-raced test-lab test-busy test-plain vet test-long
+	@$(MAKE) -k -j2 test-process test-actors test-raced test-lab test-busy test-plain vet test-long
 
 test-process:
 	$(PLAIN) -skip '$(BUSY)' ./process
