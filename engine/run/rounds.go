@@ -144,6 +144,9 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 			return Candidate{Row: row, Attempt: s.newAttemptID(), Seated: needs}, true
 		}
 	}
+	if len(s.Triggers) > 0 && s.Queue.Head(s.order(), seat) == nil { // nobody is ahead of them any more
+		return s.nextCandidate(seat)
+	}
 	return Candidate{}, false
 }
 

@@ -404,3 +404,18 @@ func TestTriggersGoBeforeFirstAttemptsAndAfterDueCallbacks(t *testing.T) {
 	}
 	eq(w, "order", order, []any{phone("c5"), phone("c1")})
 }
+
+// Whoever is ahead of a trigger may turn out not to be dialled: then it is its turn, at once.
+func TestATriggerBehindSomebodyWhoIsNotDialledIsDecided(t *testing.T) {
+	w := seated(t)
+	ahead := w.row("c7")
+	ahead.DueClass, ahead.Precedence = contact.DueTrigger, -4 // of priority 9
+	w.s.Queue.Push(ahead)
+	w.s.Excluded.Add(&journal.Exclusion{Number: ahead.Number})
+	r := w.ask(triggers("c1"))
+	w.looked()
+	w.trunks(1, "")
+	w.numbers(1, "")
+	d := one[Spawn](w).First[0].(*call.Dial)
+	eq(w, "the trigger that is dialled", d.Trigger.Request, r)
+}
