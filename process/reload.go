@@ -2,36 +2,17 @@ package process
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"reflect"
 	"slices"
-	"time"
 
-	"dialler/engine/destination"
 	"dialler/process/configfile"
+	"dialler/process/keys"
 )
 
 // reloadable are the names of the flags that take effect without a restart.
 var reloadable = map[string]bool{
 	"allowed-countries": true, "callee-cap": true, "callee-period": true, "drain-timeout": true,
 	"keep-ladders": true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
-}
-
-// check validates the settings that can be validated by themselves.
-func (f *Flags) check() error {
-	if err := destination.Check(f.AllowedCountries); err != nil {
-		return fmt.Errorf("--allowed-countries: %w", err)
-	}
-	if f.CalleeCap < 0 || f.CalleeCap > 1000 || f.CalleeCap > 0 &&
-		(f.CalleePeriod < time.Minute || f.CalleePeriod > 90*24*time.Hour) {
-		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s",
-			f.CalleeCap, f.CalleePeriod)
-	}
-	if err := checkPublicURL(f.PublicURL); err != nil {
-		return err
-	}
-	return checkKeep(f)
 }
 
 // settings returns the flags currently in effect.
@@ -45,15 +26,12 @@ func (p *Process) settings() Flags {
 // flags that differ from those at the start and need a restart. An error in any of it leaves
 // everything unchanged.
 func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err error) {
-	if err := to.check(); err != nil {
+	if err := to.Check(); err != nil { // also what is read at a start only: it would prevent the next
 		return nil, err
 	}
-	list, err := configfile.Trunks(p.flags.ConfigPath, os.LookupEnv)
+	list, err := configfile.Trunks(p.flags.ConfigPath, keys.Variable)
 	if err == nil {
 		err = configfile.CheckNames(p.flags.ConfigPath, list, p.listeners, p.families)
-	}
-	if err == nil {
-		_, err = to.sipListeners() // read at the start only, but an error would prevent the next
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -368,5 +369,29 @@ func TestWhoDoesNotKnowTheSecretIsNotHeard(t *testing.T) {
 	defer cancel()
 	if a, err := nodes[2].Ask(ctx, campaign(1), "who", nil); err == nil {
 		t.Errorf("answered %q", a)
+	}
+}
+
+func TestNodesTalkOverIPv6(t *testing.T) {
+	t.Parallel()
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skipf("this machine has no IPv6: %v", err)
+	} else {
+		_ = l.Close()
+	}
+	here := func(s string) string { return strings.ReplaceAll(s, "127.0.0.1", "[::1]") }
+	nodes := start(t, newDatabase(), 2, func(_ int, c *Config) {
+		c.Membership, c.Listen = here(c.Membership), here(c.Listen)
+	})
+	for _, n := range nodes {
+		await(t, "a node is asked", func() bool {
+			a, err := n.Ask(t.Context(), campaign(1), "who", nil)
+			return err == nil && strings.HasSuffix(string(a), " cmp_1 ")
+		})
+	}
+	for i, n := range nodes {
+		if _, err := n.AskNode(t.Context(), nodes[1-i].Incarnation(), "who", nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
