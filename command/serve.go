@@ -2,7 +2,7 @@ package command
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -171,14 +171,16 @@ func (c *cli) reload(ctx context.Context, p *process.Process) (restart []string,
 	return restart, nil
 }
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print one JSON object: version, commit, date, modified, go."`
+}
 
-// Run prints the version.
-func (versionCmd) Run() error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return errors.New("no build information")
+// Run prints what the program was built from.
+func (v versionCmd) Run() error {
+	b := process.ThisBuild()
+	if v.JSON {
+		return json.NewEncoder(os.Stdout).Encode(b)
 	}
-	fmt.Println("dialler", info.Main.Version, info.GoVersion)
-	return nil
+	_, err := fmt.Println(b)
+	return err
 }

@@ -371,7 +371,8 @@ func TestTheChartGivesPodsFilesVariablesAndAnAccount(t *testing.T) {
 		seen := 0
 		for _, o := range render(t, append([]string{someDatabase, "--set=extraVolumes[0].name=roots," +
 			"extraVolumes[0].secret.secretName=roots,extraVolumeMounts[0].name=roots," +
-			"extraVolumeMounts[0].mountPath=/etc/roots,extraEnv[0].name=SSL_CERT_DIR,extraEnv[0].value=/etc/roots"}, args...)...) {
+			"extraVolumeMounts[0].mountPath=/etc/roots,extraEnv[0].name=SSL_CERT_DIR," +
+			"extraEnv[0].value=/etc/roots"}, args...)...) {
 			if o.Kind != "StatefulSet" && o.Kind != "CronJob" {
 				continue
 			}

@@ -71,7 +71,7 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 			done = part.Applied
 		}
 		for _, r := range done {
-			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
+			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took_ms", r.Duration).Msg("schema changed")
 		}
 		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && pool.Sleep(ctx, time.Second) {
 			continue

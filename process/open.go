@@ -597,6 +597,7 @@ func (p *Process) sources() metrics.Sources {
 	if p.anchorer != nil {
 		s.Others = append(s.Others, p.anchorer)
 	}
+	s.Others = append(s.Others, ThisBuild().metric())
 	unowned := &p.inventory.Unowned
 	if p.gateway != nil {
 		unowned = &p.gateway.Unowned

@@ -271,7 +271,7 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 	r.failures++
 	r.result(code, reason)
 	r.roundAt = r.set.clock.Now() + wait
-	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in", wait).
+	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in_ms", wait).
 		Msg("not registered with the carrier")
 }
 
@@ -400,7 +400,7 @@ func (r *registration) onGranted(m *sip.Response) {
 	lifetime := time.Duration(granted) * time.Second
 	now := r.set.clock.Now()
 	if r.until == 0 {
-		r.set.log.Info().Str("trunk", string(r.trunk.Conf.ID)).Dur("for", lifetime).Msg("registered with the carrier")
+		r.set.log.Info().Str("trunk", string(r.trunk.Conf.ID)).Dur("for_ms", lifetime).Msg("registered with the carrier")
 	}
 	r.set.net.Marks.Clear(r.to)
 	r.result(m.StatusCode, m.Reason)
