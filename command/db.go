@@ -129,7 +129,7 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	}
 	id := engine.CampaignID(d.Campaign)
 	of := process.AuditOf{Campaign: id, Seals: d.Seals, Out: os.Stdout, JSON: d.JSON, Since: d.Since}
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if isTerminal(os.Stderr) {
 		of.Progress = os.Stderr
 	}
 	err = process.Audit(ctx, s, of, trusted...)

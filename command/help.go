@@ -5,8 +5,13 @@ import "github.com/alecthomas/kong"
 // help has the longer texts of --help, by the file of their command. Tags refer to them:
 // ${help_sandbox}.
 var help = kong.Vars{
-	"help_config":    "YAML file with settings: each key is a flag's name.",
-	"help_log_level": "Minimum level of log lines: debug, info, warn, error.",
+	"help_completion": "Print a script by which a shell completes commands and flags: " +
+		"source <(dialler completion bash).",
+	"help_config_check": "Say everything that is wrong with the settings, with file, line and setting; nothing is " +
+		"started. Exit status 1 if anything is.",
+	"help_config_show": "Print each setting as it is in effect, and where it comes from; secrets are not shown.",
+	"help_config":      "YAML file with settings: each key is a flag's name.",
+	"help_log_level":   "Minimum level of log lines: debug, info, warn, error.",
 	"help_sandbox": "Run the dialler with a model carrier, a model bot and a " +
 		"campaign of 400 contacts, all on this machine.",
 	"help_replay": "Replay the recording of a campaign's run, and compare every effect with what was recorded.",
@@ -99,7 +104,7 @@ var help = kong.Vars{
 	"help_sim_what_if": "Compare: a key and its values, such as cap=1%,3%; may be " +
 		"given several times, every combination is played.",
 
-	"help_store_database_url":     "Your PostgreSQL; the private one in the data folder when empty.",
+	"help_store_db":               "URL of your PostgreSQL; the private one in the data folder when empty.",
 	"help_store_secrets_key_file": "File with the keys that encrypt secrets in the database.",
 	"help_store_signing_key": "The installation's key, which signs what is done to its record; signing_key.pem in the " +
 		"data folder when empty.",

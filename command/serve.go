@@ -50,10 +50,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	log := c.logger()
+	for _, name := range c.sources.strangers() {
+		log.Warn().Str("variable", name).
+			Msg("an environment variable that is named like a setting and is none is ignored")
+	}
 	if servesLong(k.Command()) {
 		steadyMonitor()
 	}
-	return k.Run(c, c.logger())
+	return k.Run(c, log)
 }
 
 // servesLong says whether a command runs until it is told to end.

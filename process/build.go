@@ -11,7 +11,7 @@ import (
 // checkout, unless -buildvcs=false.
 type Build struct {
 	// Version is that of the module: a tag (v1.2.3), or one made of the commit and its time; "(devel)"
-	// without stamps, "unknown" in tests.
+	// without stamps.
 	Version string `json:"version"`
 	// Commit is the full hash; "" when unknown, as are the others.
 	Commit string `json:"commit,omitempty"`

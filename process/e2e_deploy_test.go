@@ -120,7 +120,8 @@ func TestAnIdleNodeExposesFewLinesAndWhatItWasBuiltFrom(t *testing.T) {
 	if problems, err := promlint.New(bytes.NewReader(text)).Lint(); err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)
 	}
-	if !regexp.MustCompile(`(?m)^dialler_build_info\{commit="[^"]*",goversion="go1[^"]*",version="[^"]+"\} 1$`).Match(text) {
+	build := regexp.MustCompile(`(?m)^dialler_build_info\{commit="[^"]*",goversion="go1[^"]*",version="[^"]+"\} 1$`)
+	if !build.Match(text) {
 		t.Error("no dialler_build_info")
 	}
 	r.terminate()

@@ -11,7 +11,7 @@ var FlagHelp = map[string]string{
 	"help_rtp_ports":      "Ports of RTP; any free ones when empty.",
 	"help_sip_dscp":       "DSCP of SIP packets, 0-63, so that networks may prefer them; 0 sets none.",
 	"help_rtp_dscp":       "DSCP of RTP packets, 0-63; 0 sets none.",
-	"help_db":             "Your PostgreSQL; a private one in the data folder when empty.",
+	"help_db":             "URL of your PostgreSQL; a private one in the data folder when empty.",
 	"help_data_dir":       "Folder of the private PostgreSQL, of recordings and of the spool.",
 	"help_recordings_dir": "Folder of the recordings of calls; recordings in the data folder when empty.",
 	"help_signing_key": "The installation's Ed25519 private key, PEM, the same on every node; signing_key.pem " +
