@@ -113,6 +113,11 @@ var help = kong.Vars{
 		"file; within ten minutes it needs no restart.",
 	"help_key_rotate_new": "The new key, an Ed25519 private key in PEM; one is made when empty.",
 
+	"help_trunk_check": "Check a trunk without a call: DNS, connection, TLS, OPTIONS, registration, NAT. One sentence " +
+		"a finding; exit status 10 to 16, one for each kind of fault.",
+	"help_trunk_check_trunk": "Trunk of the configuration file or of the database, or an address: " +
+		"sip:carrier.example:5060;transport=tls.",
+	"help_trunk_check_sip":     "Address that we send from, with any free port; the default route's when empty.",
 	"help_trunk_test_api":      "Address of the running dialler.",
 	"help_trunk_test_password": "The administrator's password; read from standard input when empty.",
 }

@@ -37,6 +37,10 @@ var exitStatus = map[string]int{
 	"recording_not_closed": 2, // it replays as far as it goes
 	"signer_unknown":       2, // a file is whole, but nobody says by whom
 	"database_in_use":      3, // another dialler serves the database
+
+	// dialler trunk check
+	"trunk_dns": 10, "trunk_unreachable": 11, "trunk_tls": 12, "trunk_silent": 13, "trunk_credentials": 14,
+	"trunk_refused": 15, "trunk_nat": 16,
 }
 
 // collectAt is the heap growth before a garbage collection, in per cent of the live heap.

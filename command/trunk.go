@@ -15,7 +15,8 @@ import (
 )
 
 type trunkCmd struct {
-	Test trunkTestCmd `cmd:"" help:"Place one call through a trunk and explain every step of it."`
+	Check trunkCheckCmd `cmd:"" help:"${help_trunk_check}"`
+	Test  trunkTestCmd  `cmd:"" help:"Place one call through a trunk and explain every step of it."`
 }
 
 // trunkTestCmd asks a running dialler for a call and follows it.
