@@ -103,14 +103,10 @@ func (t *trunkCheckCmd) settings(ctx context.Context, c *cli, log zerolog.Logger
 			return f.TrunkSettings, nil
 		}
 	}
-	none := engine.NotFound("trunk_not_found", "neither the configuration file nor the database has a trunk "+t.Trunk+
-		"; give --config, DATABASE_URL or --data-dir of the dialler, or an address: sip:carrier.example")
-	if t.there() != nil {
-		return engine.TrunkSettings{}, none
-	}
 	s, done, err := t.openToRead(ctx, log)
 	if err != nil {
-		return engine.TrunkSettings{}, err
+		return engine.TrunkSettings{}, fmt.Errorf("no configuration file has the trunk %s, and the database: %w", t.Trunk,
+			err)
 	}
 	defer done()
 	stored, err := s.Trunks(ctx)
@@ -122,7 +118,8 @@ func (t *trunkCheckCmd) settings(ctx context.Context, c *cli, log zerolog.Logger
 			return x, nil
 		}
 	}
-	return engine.TrunkSettings{}, none
+	return engine.TrunkSettings{}, engine.NotFound("trunk_not_found",
+		"neither the configuration file nor the database has a trunk "+t.Trunk)
 }
 
 // trunkAt makes a trunk of an address: sip:host, sip:host:port;transport=tcp, sips:host.

@@ -96,9 +96,14 @@ func TestATrunkCheckHasASentenceAndAnExitStatusForEachFault(t *testing.T) {
 	f(15, "trunk_refused", "out of service (503", "sip:"+model(carrier.Config{Options: 503}))
 	f(16, "trunk_nat", "sees us at 127.0.0.1, and we say 203.0.113.9", "sip:"+plain, "--sip-external=203.0.113.9")
 
-	f(1, "trunk_not_found", "", "nobody", file(plain, ""), "--data-dir="+t.TempDir())
-	if status, _, said := trunkCheck(t, "", "sip:"); status != 1 || !strings.Contains(said, "is no address of a trunk") {
-		t.Errorf("%d %s", status, said)
+	for want, args := range map[string][]string{
+		"no configuration file has the trunk nobody, and the database: database_missing": {"nobody", file(plain, ""),
+			"--data-dir=" + t.TempDir()},
+		"is no address of a trunk": {"sip:"},
+	} {
+		if status, _, said := trunkCheck(t, "", args...); status != 1 || !strings.Contains(said, want) {
+			t.Errorf("%q: %d %s", args, status, said)
+		}
 	}
 }
 
@@ -112,6 +117,9 @@ func TestATrunkCheckFindsTheTrunkInTheDatabaseAndLeavesTheDiallerAlone(t *testin
 	}
 	w.trunk("model", host, port, asRegistered)
 	registered(&sipCall{world: w})
+	if status, _, said := trunkCheck(t, w.url, "nobody"); status != 1 || !strings.Contains(said, "trunk_not_found") {
+		t.Errorf("%d %s", status, said)
+	}
 	status, out, said := trunkCheck(t, w.url, "model", "--json")
 	var got struct {
 		Trunk    string
