@@ -181,8 +181,9 @@ func TestSettingsAreShownWithTheirSourceAndWithoutSecrets(t *testing.T) {
 		got[s.Name] = s
 	}
 	for _, want := range []shownSetting{
-		{"config", path, "command line"}, {"drain-timeout", "1m0s", "command line"}, {"database-url", "***", "DATABASE_URL"},
-		{"spool-size", "2", "DIALLER_SPOOL_SIZE"}, {"anchor-secret", "***", "DIALLER_ANCHOR_SECRET_FILE " + secret},
+		{"config", path, "command line"}, {"drain-timeout", "1m0s", "command line"},
+		{"database-url", "***", "DATABASE_URL"}, {"spool-size", "2", "DIALLER_SPOOL_SIZE"},
+		{"anchor-secret", "***", "DIALLER_ANCHOR_SECRET_FILE " + secret},
 		{"rtp-ports", "1024-1123", path + ":1"}, {"allowed-countries", "DE,AT", path + ":2"},
 		{"anchor-smtp-password", "***", path + ":3"}, {"trunks", "a,b", path + ":4"}, {"tls-own", "false", "default"},
 		{"eligibility-secret", "", "default"}, {"log-level", "info", "default"},
@@ -202,5 +203,19 @@ func TestSettingsAreShownWithTheirSourceAndWithoutSecrets(t *testing.T) {
 	}
 	if strings.Contains(out+text, "geheim") {
 		t.Error("a secret is shown")
+	}
+}
+
+func TestCommandsRefuseWhatTheAPIRefuses(t *testing.T) {
+	withoutSettings(t)
+	t.Setenv("DIALLER_DATA_DIR", t.TempDir()) // without a database: neither command comes as far
+	for want, args := range map[string][]string{
+		`"nonsense" is no scope of a key`:         {"key", "create", "crm", "--scopes", "dialout,nonsense"},
+		`"bad" must be an e-mail address`:         {"user", "add", "bad", "--role", "viewer"},
+		`"Ada <a@b.c>" must be an e-mail address`: {"user", "add", "Ada <a@b.c>"},
+	} {
+		if _, err := ran(args...); err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+			t.Errorf("%q: %v", args, err)
+		}
 	}
 }

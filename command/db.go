@@ -194,7 +194,7 @@ func (d *dbAcceptRestoreCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	was, err := s.AcceptRestore(ctx, engine.Who{Name: "command line"})
+	was, err := s.AcceptRestore(ctx, commandLine)
 	switch {
 	case err != nil:
 		return err

@@ -239,6 +239,7 @@ var Catalogue = []CodeText{
 		"keeper_replaced", "The node that was asked for a count does not keep it",
 		"Try again; the right node will be found.",
 	},
+	{"key_active", "The API key is active", "Deactivate it, then delete it."},
 	{
 		"key_dialout_cap", "The key has placed as many dialouts as it may within 24 hours",
 		"Wait for Retry-After, or let an administrator raise the cap.",

@@ -78,6 +78,7 @@ func (s *Server) table() []*route {
 		on("GET", v1+"/api-keys", admins, s.gate.ListKeys),
 		on("POST", v1+"/api-keys", admins, s.gate.CreateKey),
 		on("PATCH", v1+"/api-keys/{key_id}", admins, s.gate.ChangeKey),
+		on("DELETE", v1+"/api-keys/{key_id}", admins, s.gate.DeleteKey),
 
 		on("GET", v1+"/users", admins, s.gate.ListUsers),
 		on("POST", v1+"/users", admins, s.gate.CreateUser),

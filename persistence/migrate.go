@@ -82,6 +82,11 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 		}
 		break
 	}
+	if has, knows, err := provider.GetVersions(ctx); err == nil && has > knows {
+		cfg.Log.Warn().Int64("schema", has).Int64("program", knows).
+			Msg("the schema of the database is newer than this program's: a later version ran on it. One release back " +
+				"works; further back nobody has tried, so start that later version")
+	}
 	if err := migrateJobs(ctx, url, cfg); err != nil {
 		return failure.New("migration_failed", "the tables of jobs could not be brought up to date; nothing was "+
 			"dialled", err)
