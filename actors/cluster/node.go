@@ -30,6 +30,8 @@ type Node struct {
 	running sync.WaitGroup
 	stats   Stats
 
+	// away is since when etcd does not answer; nil while it does, or is not used.
+	away   atomic.Pointer[time.Time]
 	lease  atomic.Pointer[nodeLease]
 	acting atomic.Int32 // incarnation reported by Begin; 0 if fenced
 
@@ -46,6 +48,10 @@ type Node struct {
 	handlers map[string]Handler
 	once     sync.Once
 }
+
+// MembershipAway returns since when etcd does not answer, nil while it does and where it is not used. Nodes
+// that start are not found then; leases, which are in the database, continue.
+func (n *Node) MembershipAway() *time.Time { return n.away.Load() }
 
 // Stats are a node's figures for /metrics.
 type Stats struct {

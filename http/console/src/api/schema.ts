@@ -5141,10 +5141,10 @@ export interface components {
                 name: string;
                 ok: boolean;
                 /**
-                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet.
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found.
                  * @enum {string}
                  */
-                warning?: "no_trunk";
+                warning?: "no_trunk" | "membership_away";
                 /** @description What is wrong and what to do. */
                 detail?: string;
                 /**
