@@ -22,6 +22,7 @@ type dbCmd struct {
 	Anchors       dbAnchorsCmd       `cmd:"" help:"${help_db_anchors}"`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
+	Strays        dbStraysCmd        `cmd:"" name:"stray-recordings" help:"${help_db_strays}"`
 	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"${help_db_encrypt_secrets}"`
 	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
 }
@@ -178,6 +179,35 @@ func (d *dbAnchorsCmd) Run(log zerolog.Logger) error {
 	return s.Spine.Receipts(ctx, func(r json.RawMessage) error {
 		_, err := fmt.Printf("%s\n", r)
 		return err
+	})
+}
+
+type dbStraysCmd struct {
+	storeFlags    `embed:""`
+	RecordingsDir string `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
+	Delete        bool   `help:"Delete them: nobody can ask for them, and no retention ends them."`
+}
+
+// Run names the recordings whose calls the database does not know, one a line.
+func (d *dbStraysCmd) Run(log zerolog.Logger) error {
+	ctx, cancel := signals()
+	defer cancel()
+	s, done, err := d.openToRead(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	files, err := d.recordings(d.RecordingsDir, log)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	return process.StrayRecordings(ctx, s, files, func(id string) error {
+		fmt.Println(id)
+		if !d.Delete {
+			return nil
+		}
+		return files.Remove(id)
 	})
 }
 

@@ -68,6 +68,7 @@ var help = kong.Vars{
 
 	"help_db_migrate": "Upgrade the database to this version's schema; serve does so by itself.",
 	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
+	"help_db_strays":  "Name the recordings in the folder whose calls the database does not know, as after a restore.",
 	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
 		"including those under old keys.",
 	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a " +
