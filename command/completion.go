@@ -83,7 +83,7 @@ func patterns(all []completed, separator string) string {
 // quoted quotes a text for a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// words joins names, and are quoted as one word: none of them has a space.
+// words quotes names as one word, which the shell splits: none of them has a space.
 func words(list ...[]offered) string {
 	var names []string
 	for _, l := range list {

@@ -18,7 +18,8 @@ import (
 
 // Check returns everything that is wrong with the settings, and with the files that they name; nil if a
 // start would take them. It touches neither database nor network, and creates nothing: a start does it
-// before anything else. Each mistake begins with the name of its flag or file.
+// before anything else. Each mistake begins with the name of its flag or file. The addresses of the settings
+// are written in one way afterwards.
 func (f *Flags) Check() error {
 	_, digit := optOutDigit(f.OptOutDigit)
 	_, _, ports := portRange(f.RTPPorts)
