@@ -272,7 +272,13 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 		n.cfg.Fence(e.Incarnation, e.Why)
 	case ownership.TellDrain:
 		n.wg.Go(func() {
-			n.tellStore("drain", func(ctx context.Context) error { return n.store.Drain(ctx, e.Incarnation) })
+			n.tellStore("drain", func(ctx context.Context) error {
+				err := n.store.Drain(ctx, e.Incarnation)
+				if n.ctx.Err() != nil {
+					return nil // closed meanwhile: that the node has left says more
+				}
+				return err
+			})
 		})
 	case ownership.TellLeave:
 		id := e.Incarnation

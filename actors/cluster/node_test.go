@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/rs/zerolog"
 
 	"dialler/actors/cluster/link"
 	"dialler/actors/cluster/routing"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -393,5 +395,31 @@ func TestNodesTalkOverIPv6(t *testing.T) {
 		if _, err := n.AskNode(t.Context(), nodes[1-i].Incarnation(), "who", nil); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// slowToDrain is a database that has not recorded a drain before the node is closed.
+type slowToDrain struct{ port }
+
+func (slowToDrain) Drain(ctx context.Context, _ engine.Incarnation) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestANodeThatDrainsAndClosesAtOnceWarnsOfNothing(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	at := ports.AddressOf(t)
+	var log bytes.Buffer
+	n, err := Start(t.Context(), Config{Membership: "automanaged://" + at, Name: "0", Listen: at, Terms: terms,
+		Log: zerolog.New(zerolog.SyncWriter(&log)), carry: inMemory}, slowToDrain{port{db, "0"}}, db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has joined", func() bool { return n.Incarnation() != 0 })
+	n.Drain()
+	n.Close()
+	if strings.Contains(log.String(), "could not tell the database") {
+		t.Errorf("%s", &log)
 	}
 }
