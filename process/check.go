@@ -71,10 +71,8 @@ func (f *Flags) check() error {
 	if err := destination.Check(f.AllowedCountries); err != nil {
 		return fmt.Errorf("--allowed-countries: %w", err)
 	}
-	if f.CalleeCap < 0 || f.CalleeCap > 1000 || f.CalleeCap > 0 &&
-		(f.CalleePeriod < time.Minute || f.CalleePeriod > 90*24*time.Hour) {
-		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s",
-			f.CalleeCap, f.CalleePeriod)
+	if _, err := f.frequency(); err != nil {
+		return err
 	}
 	if err := checkPublicURL(f.PublicURL); err != nil {
 		return err

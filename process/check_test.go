@@ -46,6 +46,7 @@ func TestEveryMistakeOfTheSettingsIsSaidWithItsFlag(t *testing.T) {
 	f("--opt-out-digit", func(f *Flags) { f.OptOutDigit = "99" })
 	f("--public-url", func(f *Flags) { f.PublicURL = "foo" })
 	f("--allowed-countries", func(f *Flags) { f.AllowedCountries = []string{"XX"} })
+	f("--call-frequency", func(f *Flags) { f.CallFrequency = []string{"nonsense"} })
 	f("--trusted-proxies", func(f *Flags) { f.TrustedProxies = []string{"proxy"} })
 	f("--spool-size", func(f *Flags) { f.SpoolSize = -1 })
 	f("--http-connections", func(f *Flags) { f.HTTPConnections = -1 })
