@@ -44,7 +44,7 @@ func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 	defer files.Close()
 	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod,
 		Flights: process.NewFlights(data, func() process.Flags { return process.Flags{} }, time.Now, log)}
-	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})
+	out, err := e.Erase(ctx, n, d.Suppress, commandLine)
 	if err != nil {
 		return err
 	}
