@@ -178,7 +178,7 @@ func TestANumberIsCalledNoMoreOftenThanTheRulesOfItsCountryAllow(t *testing.T) {
 	}
 	began := time.Now()
 	a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": berlin}).expect(409)
-	if a.code() != "callee_cap" || !strings.Contains(string(a.body), "1 conversations in 7d") {
+	if a.code() != "callee_cap" || !strings.Contains(string(a.body), "1 conversation in 7d") {
 		t.Errorf("%s", a)
 	}
 	id := w.running(map[string]any{"always_on": true})
@@ -211,7 +211,7 @@ func TestANumberIsCalledNoMoreOftenThanTheRulesOfItsCountryAllow(t *testing.T) {
 	}
 	w.operator("GET", "/api/v1/activity?kinds=change_call_frequency", nil).expect(200).into(&log)
 	if len(log.Activity) != 2 || log.Activity[0].Changes[0].To != "none" ||
-		log.Activity[1].Changes[0].To != "DE: 1 conversations in 7d and 3 attempts in 1h" {
+		log.Activity[1].Changes[0].To != "DE: 1 conversation in 7d and 3 attempts in 1h" {
 		t.Errorf("the audit log: %+v", log.Activity)
 	}
 	if n := len(model.Ledger().Calls()); n != 4 {

@@ -48,7 +48,11 @@ const (
 
 // String writes a limit as Parse reads it.
 func (l Limit) String() string {
-	return fmt.Sprintf("%d %s in %s", l.Most, l.What, written(l.Period))
+	what := string(l.What)
+	if l.Most == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return fmt.Sprintf("%d %s in %s", l.Most, what, written(l.Period))
 }
 
 // Rule is a number of limits for the numbers of some countries.

@@ -15,9 +15,9 @@ func TestRulesAreReadAndWrittenAlike(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "none"},
 		{"*: 5 attempts in 12h", "*: 5 attempts in 12h"},
-		{"de/at/DE: 1 attempt in 24h and 1 conversation in 7d", "AT/DE: 1 attempts in 1d and 1 conversations in 7d"},
+		{"de/at/DE: 1 attempt in 24h and 1 conversation in 7d", "AT/DE: 1 attempt in 1d and 1 conversation in 7d"},
 		{" GB : 1 abandon in 90m , us-regulation-f",
-			"GB: 1 abandons in 1h30m, US: 7 attempts in 7d and 1 conversations in 7d"},
+			"GB: 1 abandon in 1h30m, US: 7 attempts in 7d and 1 conversation in 7d"},
 	} {
 		r, err := Parse(strings.Split(c.text, ","), known)
 		if err != nil || r.String() != c.want {
@@ -35,7 +35,7 @@ func TestAWrongRuleIsRefusedWithItsFaultAndAnExample(t *testing.T) {
 		"us-regulation-g":                         "no preset has this name",
 		"XX: 3 attempts in 24h":                   `"XX" is no country`,
 		"DE: 0 attempts in 24h":                   `"0" is no number`,
-		"DE: 1001 attempts in 24h":                `"1001" is no number`,
+		"DE: 1001 attempt in 24h":                `"1001" is no number`,
 		"DE: 3 calls in 24h":                      `"calls" is neither`,
 		"DE: 3 attempts in 30s":                   `"30s" is no period from 1m to 90d`,
 		"DE: 3 attempts in 91d":                   `"91d" is no period`,
