@@ -35,7 +35,7 @@ func TestAWrongRuleIsRefusedWithItsFaultAndAnExample(t *testing.T) {
 		"us-regulation-g":                         "no preset has this name",
 		"XX: 3 attempts in 24h":                   `"XX" is no country`,
 		"DE: 0 attempts in 24h":                   `"0" is no number`,
-		"DE: 1001 attempt in 24h":                `"1001" is no number`,
+		"DE: 1001 attempt in 24h":                 `"1001" is no number`,
 		"DE: 3 calls in 24h":                      `"calls" is neither`,
 		"DE: 3 attempts in 30s":                   `"30s" is no period from 1m to 90d`,
 		"DE: 3 attempts in 91d":                   `"91d" is no period`,
