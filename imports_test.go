@@ -60,7 +60,7 @@ var importRules = []importRule{
 			"bench/...",
 			"command/verifier",
 		},
-		third:  []string{"github.com/alecthomas/kong", "gopkg.in/yaml.v3", "github.com/rs/zerolog"},
+		third:  []string{"github.com/alecthomas/kong", "go.yaml.in/yaml/v3", "github.com/rs/zerolog"},
 		remedy: "a command asks process for a running dialler, or for what it needs of one"},
 	{dir: "command/verifier/...",
 		ours:   []string{"command/verifier", "engine", "engine/evidence", "engine/seal"},
@@ -73,7 +73,7 @@ var importRules = []importRule{
 		remedy: "process wires the adapters and the tree; what it is told comes in as Flags, and models of peers are for " +
 			"commands and tests"},
 	{dir: "process/configfile",
-		ours: []string{"engine/...", "sipstack"}, third: []string{"gopkg.in/yaml.v3"},
+		ours: []string{"engine/...", "sipstack"}, third: []string{"go.yaml.in/yaml/v3"},
 		remedy: "the file is read without a running dialler: who applies it passes a store"},
 	{dir: "process/flights",
 		ours:   []string{"engine", "engine/flight", "engine/run"},

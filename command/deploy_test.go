@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"dialler/process/configfile"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"dialler/process/configfile"
 	"dialler/process/keys"

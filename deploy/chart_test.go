@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Helm is the one that make deps fetched. Where it fetched none, Helm runs at this version through go
