@@ -50,6 +50,16 @@ type Named struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
+// Find is the table of a named cadence, nil if there is none of that name.
+func Find(list []Named, id engine.CadenceID) *Cadence {
+	for i := range list {
+		if list[i].ID == id {
+			return &list[i].Cadence
+		}
+	}
+	return nil
+}
+
 // Ended is an attempt that another one follows.
 type Ended struct {
 	Class   Class
@@ -87,7 +97,7 @@ func (c *Cadence) Step(of Class, n int) (s Step, ok bool) {
 }
 
 // Next is when the next attempt follows one that ended, in the window, which may not open again
-// during the run.
+// during the run; apart from the most attempts on a day.
 func (c *Cadence) Next(e Ended, w *window.Window) time.Time {
 	least := e.At.Add(e.Least)
 	at := e.At.Add(e.Delay)
@@ -104,11 +114,18 @@ func (c *Cadence) Next(e Ended, w *window.Window) time.Time {
 	if at.Before(least) {
 		at = least
 	}
-	at = opening(at, w)
-	if c.PerDay > 0 && e.Tries.On(w.CallingDay(at)) >= c.PerDay {
-		at = nextDay(at, w)
+	return opening(at, w)
+}
+
+// Allowed is the first time from t on, in the window, that is on a calling day with attempts left.
+func (c *Cadence) Allowed(t time.Time, tries Tries, w *window.Window) time.Time {
+	if c.PerDay == 0 {
+		return t
 	}
-	return at
+	if at := opening(t, w); tries.On(w.CallingDay(at)) < c.PerDay {
+		return at
+	}
+	return nextDay(t, w)
 }
 
 // anotherPart looks for the part of the day, from a time on, over two calling days: each has every

@@ -45,6 +45,7 @@ func play(t *testing.T, text string, w window.Window, start string, dials int, o
 			return strings.Join(list, ", ") + ", spent"
 		}
 		at = c.Next(Ended{Class: class, Tries: tries, Dialled: at, At: at, Delay: 30 * time.Minute}, &w)
+		at = c.Allowed(at, tries, &w)
 	}
 	return strings.Join(list, ", ")
 }
@@ -203,7 +204,7 @@ func TestWhateverTheTableNoAttemptIsEarlyOutsideTheWindowOrOneTooMany(t *testing
 			days[w.CallingDay(at)]++
 			e := Ended{Class: class, Tries: tries, Dialled: at, Delay: time.Hour, Least: time.Minute,
 				At: at.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "lasted")) * time.Second)}
-			next := c.Next(e, &w)
+			next := c.Allowed(c.Next(e, &w), tries, &w)
 			switch {
 			case next.Before(e.At.Add(e.Least)):
 				t.Fatalf("%s: at %s, which is too early after %s", c.String(), next, e.At)

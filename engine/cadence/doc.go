@@ -12,7 +12,7 @@
 // Invariants:
 //   - Next is never before the end of the attempt, and always at a time when the window is open, if
 //     it ever opens.
-//   - Next is never on a calling day that has the most attempts already. A calling day is that of
+//   - Allowed is never on a calling day that has the most attempts already. A calling day is that of
 //     the window (window.CallingDay), by the contact's clock where the window is.
 //   - What Parse accepts is printed in one form, which Parse accepts as the same table.
 package cadence

@@ -17,7 +17,7 @@ const (
 	Machine    Class = "machine"    // machine and fax
 	Congestion Class = "congestion" // the network or a carrier had no way: congestion, throttled, trunk_error
 	Rejected   Class = "rejected"   // rejected and invalid_number
-	Connected  Class = "connected"  // somebody took the call, and it is redialled by its result, its length or Retry On System
+	Connected  Class = "connected"  // somebody took the call; its result, its length or a list has it redialled
 	Failed     Class = "failed"     // a fault on our side, and whatever else ended an attempt
 )
 
