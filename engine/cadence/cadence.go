@@ -50,14 +50,22 @@ type Named struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Find is the table of a named cadence, nil if there is none of that name.
-func Find(list []Named, id engine.CadenceID) *Cadence {
+// Find is the cadence with an identifier, nil if there is none.
+func Find(list []Named, id engine.CadenceID) *Named {
 	for i := range list {
 		if list[i].ID == id {
-			return &list[i].Cadence
+			return &list[i]
 		}
 	}
 	return nil
+}
+
+// Table is the table of a named cadence, nil for none.
+func (n *Named) Table() *Cadence {
+	if n == nil {
+		return nil
+	}
+	return &n.Cadence
 }
 
 // Ended is an attempt that another one follows.
@@ -94,6 +102,16 @@ func (c *Cadence) Step(of Class, n int) (s Step, ok bool) {
 		return s, false
 	}
 	return r.Steps[min(max(n, 1), len(r.Steps))-1], true
+}
+
+// After says which rule an attempt of a class was followed by, the nth of the class; "" if Retry Delay
+// was.
+func (c *Cadence) After(of Class, n int) string {
+	s, ok := c.Step(of, n)
+	if !ok {
+		return ""
+	}
+	return string(of) + ": " + s.String()
 }
 
 // Next is when the next attempt follows one that ended, in the window, which may not open again

@@ -93,7 +93,7 @@ func TestAResultIsRedialledAsItsClassSays(t *testing.T) {
 		p.Redial.OnSystem = []engine.Outcome{engine.OutcomeConnectedNoResult}
 	}).dial(engine.OutcomeConnectedNoResult, talked(time.Minute))
 	ended = w.now
-	w.wait(15 * time.Minute).must(Event{Kind: ResultTimedOut}).dueAt(ended.Add(time.Hour), DueRetry)
+	w.wait(15*time.Minute).must(Event{Kind: ResultTimedOut}).dueAt(ended.Add(time.Hour), DueRetry)
 }
 
 func TestAnEditedCadenceHoldsFromTheNextAttempt(t *testing.T) {

@@ -48,11 +48,11 @@ const CallbackHorizon = 14 * 24 * time.Hour
 
 // Policy are the campaign's rules that a decision needs.
 type Policy struct {
-	MaxAttempts   int
-	Redial        redial.Rule
+	MaxAttempts int
+	Redial      redial.Rule
 	// Cadence says when a redial follows, nil for Retry Delay alone; Window has its calling days.
-	Cadence *cadence.Cadence
-	Window  window.Window
+	Cadence       *cadence.Cadence
+	Window        window.Window
 	ResultTimeout time.Duration
 	Callbacks     bool
 	// Clip moves a due time into the next calling window; nil = no window.

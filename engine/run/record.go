@@ -112,7 +112,7 @@ func (s *Record) needsTick() bool {
 func (s *Record) makeRules() {
 	rules := call.RulesOf(s.M.C)
 	rules.Bot, rules.Attempt.OptOut = s.Bot, s.Config.OptOut
-	rules.Policy.Cadence = cadence.Find(s.Cadences, s.M.C.Settings.Cadence)
+	rules.Policy.Cadence = cadence.Find(s.Cadences, s.M.C.Settings.Cadence).Table()
 	s.rules = &rules
 }
 

@@ -17,7 +17,8 @@ func TestACampaignDialsAsItsCadenceSays(t *testing.T) {
 	in := plain(40)
 	s := &in.Campaigns[0].Settings
 	s.Cadence, s.MaxAttempts, s.RetryDelaySec = "evenings", 6, 3600
-	table, wrong := cadence.Parse("rules", "busy: 5m, 15m, at most 3 · no_answer: 2h, another part of the day · at most 2 a day")
+	table, wrong := cadence.Parse("rules",
+		"busy: 5m, 15m, at most 3 · no_answer: 2h, another part of the day · at most 2 a day")
 	if wrong != nil {
 		t.Fatal(wrong.Message)
 	}

@@ -202,7 +202,7 @@ func (k *checker) inTime(c *campaignRecord, x *leg) {
 // onDay checks that nobody is redialled on a calling day that has the most attempts already.
 func (k *checker) onDay(c *campaignRecord, x *leg, zones []string) {
 	s := &k.w.row(c).Settings
-	table := cadence.Find(k.w.in.Cadences, s.Cadence)
+	table := cadence.Find(k.w.in.Cadences, s.Cadence).Table()
 	if table == nil || table.PerDay == 0 || k.steppedAt > 0 {
 		return
 	}
