@@ -21,8 +21,8 @@ const (
 	Failed     Class = "failed"     // a fault on our side, and whatever else ended an attempt
 )
 
-// Classes lists every class, in the order in which a table is printed. Tries counts by the index,
-// so a new one is added at the end.
+// Classes lists every class, in the order in which a table is printed. Tries counts by the index and
+// has no room for another.
 var Classes = [...]Class{Busy, NoAnswer, Machine, Congestion, Rejected, Connected, Failed}
 
 // Of is the class of an outcome.

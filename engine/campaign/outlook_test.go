@@ -175,7 +175,8 @@ func TestAPreflightKnowsTheCadence(t *testing.T) {
 	if got := codes(); !slices.Equal(got, []string{"cadence_without_effect"}) {
 		t.Errorf("nobody is redialled when busy: %v", got)
 	}
-	c.Settings.RetryOnSystem, c.Settings.RetryOnCustom = append(c.Settings.RetryOnSystem, engine.OutcomeBusy), []string{"x"}
+	c.Settings.RetryOnSystem = append(c.Settings.RetryOnSystem, engine.OutcomeBusy)
+	c.Settings.RetryOnCustom = []string{"x"}
 	if got := codes(); got != nil {
 		t.Errorf("every rule has an effect: %v", got)
 	}
