@@ -37,11 +37,11 @@ await withBrowser(
     );
     await accessible(page, 'the form of a cadence with a mistake');
 
-    // The preview follows: nobody answers, three attempts, at most one a day.
+    // The preview follows: nobody answers.
     await rules.fill('busy: 3h\nno_answer: next day\nat most 2 a day');
-    await eventually('three dates are shown', async () => (await dates.count()) === 3);
+    await eventually('eight dates are shown', async () => (await dates.count()) === 8);
     await dates.nth(1).getByText('no_answer: next day').waitFor();
-    await dialog.getByText('Then: all 3 attempts are used').waitFor();
+    await dialog.getByText('Then: all 8 attempts are used').waitFor();
     await dialog.getByLabel('A contact of').fill(setting('CAMPAIGN_NAME'));
     await page.getByRole('option', { name: setting('CAMPAIGN_NAME') }).click();
     await eventually('the attempts are the campaign’s', async () => (await dates.count()) === 2);

@@ -5,6 +5,7 @@ import type { Schemas } from './client';
 import { api, data } from './client';
 import type { Problem } from './problem';
 import { keys } from './queries';
+import type { paths } from './schema';
 
 // Cadences: when each outcome is redialled, and on which dates that would be.
 
@@ -32,13 +33,10 @@ export function useDeleteCadence() {
   );
 }
 
-/** What a preview is asked for: without a campaign, by the window. */
-export interface Preview {
-  rules: string;
-  campaign_id?: string;
-  window?: Schemas['Window'];
-  outcomes: Schemas['Outcome'][];
-}
+/** What a preview is asked for: a campaign, or settings in its place. */
+export type Preview = NonNullable<
+  paths['/api/v1/cadences/preview']['post']['requestBody']
+>['content']['application/json'];
 
 /** usePreview tells when a contact would be dialled; what it told last stands until the next answer. */
 export function usePreview(of: Preview) {

@@ -125,13 +125,14 @@ export function CadenceForm({ of: c, close }: { of?: Cadence; close: () => void 
   );
 }
 
-/** The window of a preview for no campaign. */
+/** The window and the attempts of a preview for no campaign. */
 const officeHours: Schemas['Window'] = {
   zone: viewerZone,
   start: '09:00',
   end: '18:00',
   days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'],
 };
+const attempts = 8;
 
 /** Dates shows when a contact would be dialled from now on, attempts ending all the same. */
 function Dates({ rules }: { rules: string }) {
@@ -142,7 +143,9 @@ function Dates({ rules }: { rules: string }) {
   const asked: Preview = {
     rules: settled,
     outcomes: [ends],
-    ...(campaign === '' ? { window: officeHours } : { campaign_id: campaign }),
+    ...(campaign === ''
+      ? { window: officeHours, max_attempts: attempts, retry_on_system: [ends] }
+      : { campaign_id: campaign }),
   };
   const query = usePreview(asked);
   const wrong = query.error instanceof Problem ? mistakes(query.error, 'rules') : undefined;
@@ -152,7 +155,7 @@ function Dates({ rules }: { rules: string }) {
         <Select
           label="A contact of"
           data={[
-            { value: '', label: 'No campaign: Mon–Fri, 9 to 18' },
+            { value: '', label: `No campaign: Mon–Fri, 9 to 18, ${attempts} attempts` },
             ...campaigns.map((x) => ({ value: x.campaign_id, label: x.settings.name })),
           ]}
           value={campaign}
