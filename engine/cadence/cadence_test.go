@@ -266,12 +266,17 @@ func TestARefusalSaysWhatIsWrongAndHasAnExample(t *testing.T) {
 	f("at most 2 a day · at most 3 a day", "the most attempts a day are given twice")
 	f("busy: "+strings.Repeat("5m, ", StepsCap)+"5m", "a rule has at most 12 steps")
 	f(strings.Repeat("x", TextCap+1), "must have at most 1000 bytes")
+	steps := strings.Repeat("another part of the day,", 9) + "5m"
+	long := "busy:1m,1m,1m,1m,1m,1m,1m,1m;connected:" + steps + ";no_answer:" + steps + ";congestion:" + steps +
+		";rejected:" + steps
+	f(long, "must have at most 1000 bytes") // as it is printed
 }
 
 // FuzzParse checks that what is accepted is printed in one form, which is the same table.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{Example, "busy: 5m, at most 4", "BUSY:  1h30m , then the next day;at most 1 a day\n",
-		"no_answer: 3h, then another part of the day, then the next day", "machine: at most 1"} {
+		"no_answer: 3h, then another part of the day, then the next day", "machine: at most 1",
+		"busy:" + strings.Repeat("29d23h59m59s,", 11) + "1s;failed:" + strings.Repeat("another part of the day,", 11) + "1s"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -34,8 +34,9 @@ func Parse(field, text string) (c Cadence, wrong *engine.FieldError) {
 	say := func(message string) *engine.FieldError {
 		return &engine.FieldError{Field: field, Code: "invalid_format", Message: message + "; for example " + Example}
 	}
+	tooLong := "must have at most " + strconv.Itoa(TextCap) + " bytes"
 	if len(text) > TextCap {
-		return c, say("must have at most " + strconv.Itoa(TextCap) + " bytes")
+		return c, say(tooLong)
 	}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '·' || r == ';' || r == '\n' }) {
 		part = strings.ToLower(strings.Join(strings.Fields(part), " "))
@@ -68,6 +69,9 @@ func Parse(field, text string) (c Cadence, wrong *engine.FieldError) {
 		return c, say("has no rule")
 	}
 	slices.SortFunc(c.Rules, func(a, b Rule) int { return a.Class.index() - b.Class.index() })
+	if len(c.String()) > TextCap { // it is kept as it is printed
+		return Cadence{}, say(tooLong)
+	}
 	return c, nil
 }
 
