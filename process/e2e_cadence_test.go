@@ -17,10 +17,9 @@ import (
 func TestAContactIsRedialledAsTheCadenceSaysThroughAKill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
-	to := newNumber()
+	to, inVain := newNumber(), carrier.Behaviour{Kind: carrier.NoAnswer, Ring: draw.Exactly(50 * time.Millisecond)}
 	model := w.carrier(carrier.Config{Script: map[engine.PhoneNumber][]carrier.Behaviour{
-		engine.PhoneNumber(to): {carrier.Busy(), carrier.Busy(),
-			{Kind: carrier.NoAnswer, Ring: draw.Exactly(50 * time.Millisecond)}, person(50 * time.Millisecond)}}})
+		engine.PhoneNumber(to): {carrier.Busy(), carrier.Busy(), inVain, inVain, person(50 * time.Millisecond)}}})
 	put := func(body map[string]any) answer { return w.operator("PUT", "/api/v1/cadences/evenings", body) }
 	put(map[string]any{"name": "Evenings too", "rules": "busy: 3s, 6s · no_answer: 5m"}).expect(201)
 	id := w.campaign(map[string]any{"max_attempts": 5, "retry_delay_s": 600, "cadence_id": "evenings"})
@@ -72,11 +71,15 @@ func TestAContactIsRedialledAsTheCadenceSaysThroughAKill(t *testing.T) {
 	// An edit holds from the contact's next attempt: this one stays due.
 	put(map[string]any{"name": "Evenings too", "rules": "no_answer: 1s", "version": 1}).expect(200)
 	due(read(), 3, 5*time.Minute, "Evenings too")
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts/"+string(contact)+"/retry-now", nil).expect(200)
+	eventually(t, "the edited cadence has it dialled in a second", func() bool {
+		return w.contact(id, to).Status == "completed"
+	})
 	rows := model.Ledger().To(engine.PhoneNumber(to))
-	if len(rows) != 3 {
+	if len(rows) != 5 {
 		t.Fatalf("%d calls", len(rows))
 	}
-	for i, least := range []time.Duration{3 * time.Second, 6 * time.Second} {
+	for i, least := range []time.Duration{3 * time.Second, 6 * time.Second, 0, time.Second} {
 		if gap := rows[i+1].InviteAt.Sub(rows[i].EndedAt); gap < least-10*time.Millisecond {
 			t.Errorf("call %d came %s after the one before, want %s", i+2, gap, least)
 		}
