@@ -103,8 +103,9 @@ export function CadenceForm({ of: c, close }: { of?: Cadence; close: () => void 
           <Textarea
             label="Rules"
             description={
-              'One a line: busy, no_answer, machine, congestion, rejected, connected or failed, and its steps: 5m, 3h, 2d, ' +
-              'another part of the day, next day. At most 4 ends a rule; at most 3 a day is a line of its own.'
+              'One a line: busy, no_answer, machine, congestion, rejected, connected or failed, and its steps: ' +
+              '5m, 3h, 2d, another part of the day, next day. ' +
+              'At most 4 ends a rule; at most 3 a day is a line of its own.'
             }
             placeholder={example}
             required
