@@ -3,15 +3,14 @@ package process
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 
 	"dialler/engine"
-	"dialler/engine/destination"
 	"dialler/engine/frequency"
 	"dialler/engine/number"
 	"dialler/process/configfile"
+	"dialler/process/keys"
 )
 
 // reloadable are the names of the flags that take effect without a restart.
@@ -19,20 +18,6 @@ var reloadable = map[string]bool{
 	"allowed-countries": true, "call-frequency": true, "callee-cap": true, "callee-period": true,
 	"drain-timeout": true,
 	"keep-ladders":  true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
-}
-
-// check validates the settings that can be validated by themselves.
-func (f *Flags) check() error {
-	if err := destination.Check(f.AllowedCountries); err != nil {
-		return fmt.Errorf("--allowed-countries: %w", err)
-	}
-	if _, err := f.frequency(); err != nil {
-		return err
-	}
-	if err := checkPublicURL(f.PublicURL); err != nil {
-		return err
-	}
-	return checkKeep(f)
 }
 
 // frequency returns the rules of --call-frequency and --callee-cap.
@@ -73,15 +58,12 @@ func (p *Process) settings() Flags {
 // flags that differ from those at the start and need a restart. An error in any of it leaves
 // everything unchanged.
 func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err error) {
-	if err := to.check(); err != nil {
+	if err := to.Check(); err != nil { // also what is read at a start only: it would prevent the next
 		return nil, err
 	}
-	list, err := configfile.Trunks(p.flags.ConfigPath, os.LookupEnv)
+	list, err := configfile.Trunks(p.flags.ConfigPath, keys.Variable)
 	if err == nil {
 		err = configfile.CheckNames(p.flags.ConfigPath, list, p.listeners, p.families)
-	}
-	if err == nil {
-		_, err = to.sipListeners() // read at the start only, but an error would prevent the next
 	}
 	if err != nil {
 		return nil, err

@@ -42,6 +42,9 @@ type watched struct {
 	state    campaign.State // durable
 	since    time.Duration
 	wrote    time.Duration // the last durable write
+
+	expired     engine.ContactID // still waits at the last audit
+	expiredSeen time.Duration    // the first time that an audit saw it
 }
 
 const (

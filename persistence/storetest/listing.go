@@ -141,9 +141,24 @@ func keys(t *testing.T, w *world) {
 	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.now) || len(list[0].Scopes) != 0 {
 		t.Errorf("keys %+v", list)
 	}
+	second := engine.APIKey{ID: "key_3", Name: "old", Hash: [32]byte{3}, Active: true, CreatedAt: w.now}
+	must(t, w.pg.Accounts.CreateKey(t.Context(), second, admin))
+	if err := w.pg.Accounts.DeleteKey(t.Context(), "key_3", admin); code(err) != "key_active" {
+		t.Errorf("an active key deleted: %v", err)
+	}
+	must(t, w.pg.Accounts.DeleteKey(t.Context(), k.ID, admin))
+	if err := w.pg.Accounts.DeleteKey(t.Context(), k.ID, admin); code(err) != "key_not_found" {
+		t.Errorf("deleted twice: %v", err)
+	}
+	list, err = w.pg.Accounts.Keys(t.Context())
+	must(t, err)
+	if len(list) != 1 || list[0].ID != "key_3" {
+		t.Errorf("keys %+v", list)
+	}
 	log, _, err := w.pg.Lists.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
-	if len(log) != 2 || log[0].Type != "key.changed" || log[0].Data.Who.Name != admin.Name {
+	if len(log) != 4 || log[0].Type != "key.deleted" || log[2].Type != "key.changed" ||
+		log[0].Data.Who.Name != admin.Name {
 		t.Errorf("activity %+v", log)
 	}
 }

@@ -24,6 +24,7 @@ const kinds = [
   'change_number',
   'create_key',
   'change_key',
+  'delete_key',
   'create_user',
   'change_user',
   'lock_user',
