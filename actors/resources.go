@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	campaignactor "dialler/actors/campaign"
 	fleetactor "dialler/actors/fleet"
 	numberactor "dialler/actors/number"
 	trunkactor "dialler/actors/trunk"
@@ -16,6 +17,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
+	core "dialler/engine/run"
 	"dialler/engine/trunk"
 )
 
@@ -26,6 +28,16 @@ func (t *Tree) BotsChanged(ctx context.Context) error {
 		return journal.Unavailable(err)
 	}
 	t.botsChanged(bots)
+	return nil
+}
+
+// CadencesChanged makes the tree reload the configured cadences.
+func (t *Tree) CadencesChanged(ctx context.Context) error {
+	list, err := t.store.Cadences(ctx)
+	if err != nil {
+		return journal.Unavailable(err)
+	}
+	t.sys.Root.Send(t.campaigns, &campaignactor.EveryRun{Msg: &core.CadencesChanged{Cadences: list}})
 	return nil
 }
 

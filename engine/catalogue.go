@@ -32,6 +32,8 @@ var Catalogue = []CodeText{
 	{"bot_inactive", "The bot is inactive", "Activate it, or choose another."},
 	{"bot_not_found", "No bot has this identifier", "List the bots to see theirs."},
 	{"bot_unavailable", "The bot takes no calls now", "Try again once it does."},
+	{"cadence_in_use", "A campaign uses this cadence", "Give it another one first, or none."},
+	{"cadence_not_found", "No cadence has this identifier", "List the cadences to see theirs."},
 	{
 		"call_being_closed", "The node that had the call is gone, and the call is being closed",
 		"Send the request again in a moment.",
@@ -408,6 +410,7 @@ var Catalogue = []CodeText{
 		"timeout", "The dialler did not answer in time",
 		"See whether it was done, or try again with the same Idempotency-Key.",
 	},
+	{"too_many_cadences", "200 cadences are kept already", "Delete one that no campaign uses."},
 	{"too_many_charts", "Charts of other campaigns are being computed", "Try again in a moment."},
 	{"too_many_columns", "A contact has too many variables", "Leave columns out."},
 	{

@@ -34,12 +34,13 @@ type LegID string
 // by time of creation.
 type ImportID string
 
-// BotID, TrunkID, KeyID and UserID identify configured objects.
+// BotID, TrunkID, KeyID, UserID and CadenceID identify configured objects.
 type (
-	BotID   string
-	TrunkID string
-	KeyID   string
-	UserID  string
+	BotID     string
+	TrunkID   string
+	KeyID     string
+	UserID    string
+	CadenceID string
 )
 
 // Incarnation is one membership of a node in a cluster, from its joining to its leaving or the end

@@ -104,6 +104,12 @@ POST   /api/v1/suppressions/imports                              - operator
 DELETE /api/v1/suppressions/{number}                             - admin
 DELETE /api/v1/persons/{number}                                  - admin
 
+GET    /api/v1/cadences                                          - viewer
+GET    /api/v1/cadences/{cadence_id}                             - viewer
+PUT    /api/v1/cadences/{cadence_id}                             - operator
+DELETE /api/v1/cadences/{cadence_id}                             - operator
+POST   /api/v1/cadences/preview                                  - viewer
+
 GET    /api/v1/bots                                              - viewer
 PUT    /api/v1/bots/{bot_id}                                     - admin
 DELETE /api/v1/bots/{bot_id}                                     - admin

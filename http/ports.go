@@ -72,6 +72,7 @@ type Deps struct {
 	Sessions  access.Sessions
 	Replies   idempotency.Replies
 	Bots      telephony.Bots
+	Cadences  campaigns.Cadences
 	Trunks    telephony.Trunks
 	Numbers   telephony.Numbers
 	Health    Health

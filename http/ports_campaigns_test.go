@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
@@ -183,4 +185,52 @@ func (p *ports) OpenEvidence(_ context.Context, _ engine.CampaignID, _ int, who 
 	p.suppressors = append(p.suppressors, who)
 	p.opened++
 	return audioFile{bytes.NewReader(p.audio), func() { defer p.lock()(); p.opened-- }}, nil
+}
+
+func (p *ports) Cadences(context.Context) ([]cadence.Named, error) {
+	defer p.lock()()
+	return append([]cadence.Named(nil), p.cadences...), nil
+}
+
+func (p *ports) PutCadence(_ context.Context, c cadence.Named, at time.Time,
+	_ engine.Who) (cadence.Named, bool, error) {
+	if err := asText(c.ID); err != nil {
+		return c, false, err
+	}
+	defer p.lock()()
+	c.UpdatedAt = at
+	i := slices.IndexFunc(p.cadences, func(x cadence.Named) bool { return x.ID == c.ID })
+	switch {
+	case i < 0 && c.Version > 0:
+		return c, false, engine.NotFound("cadence_not_found", "")
+	case i < 0:
+		c.Version, c.CreatedAt = 1, at
+		p.cadences = append(p.cadences, c)
+		return c, true, nil
+	case p.cadences[i].Version != c.Version:
+		conflict := engine.Conflict("version_conflict", "")
+		conflict.Current = p.cadences[i]
+		return c, false, conflict
+	}
+	c.Version, c.CreatedAt = c.Version+1, p.cadences[i].CreatedAt
+	p.cadences[i] = c
+	return c, false, nil
+}
+
+func (p *ports) DeleteCadence(_ context.Context, id engine.CadenceID, _ engine.Who) error {
+	if err := asText(id); err != nil {
+		return err
+	}
+	defer p.lock()()
+	i := slices.IndexFunc(p.cadences, func(x cadence.Named) bool { return x.ID == id })
+	if i < 0 {
+		return engine.NotFound("cadence_not_found", "")
+	}
+	for _, c := range p.creates {
+		if c.Settings.Cadence == id {
+			return engine.Conflict("cadence_in_use", "")
+		}
+	}
+	p.cadences = slices.Delete(p.cadences, i, i+1)
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
@@ -72,6 +73,7 @@ type ports struct {
 	resultFail         error
 	resultLater        bool
 	bots               []engine.Bot
+	cadences           []cadence.Named
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings

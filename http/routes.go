@@ -155,6 +155,12 @@ func (s *Server) table() []*route {
 
 		on("DELETE", v1+"/persons/{number}", admins, s.exclusions.ErasePerson),
 
+		on("GET", v1+"/cadences", viewers, s.campaigns.ListCadences),
+		on("GET", v1+"/cadences/{cadence_id}", viewers, s.campaigns.ShowCadence),
+		on("PUT", v1+"/cadences/{cadence_id}", operators, s.campaigns.PutCadence),
+		on("DELETE", v1+"/cadences/{cadence_id}", operators, s.campaigns.DeleteCadence),
+		on("POST", v1+"/cadences/preview", viewers, s.campaigns.PreviewCadence),
+
 		on("GET", v1+"/bots", viewers, s.lines.ListBots),
 		on("PUT", v1+"/bots/{bot_id}", admins, s.lines.PutBot),
 		on("DELETE", v1+"/bots/{bot_id}", admins, s.lines.DeleteBot),

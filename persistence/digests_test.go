@@ -12,6 +12,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/chain"
 	"dialler/engine/contact"
 	"dialler/engine/enginetest"
@@ -76,6 +77,9 @@ func writeAll(t *testing.T, s *persistence.Store, url string) {
 	must(s.Accounts.CreateKey(ctx, engine.APIKey{ID: "key_1", Name: "CRM", Hash: sha256.Sum256([]byte("k")),
 		Masked: "vx", Active: true, Scopes: []string{"trigger"}, Campaigns: []engine.CampaignID{"cmp_1"}, CreatedAt: now,
 		CreatedBy: "ada"}, ada))
+	_, _, err = s.PutCadence(ctx, cadence.Named{ID: "evenings", Name: "Evenings",
+		Cadence: cadence.Cadence{PerDay: 3}}, now, ada)
+	must(err)
 	must(s.AddVoicemail(ctx, engine.Voicemail{ID: "vm_1", Name: "hello", CreatedAt: now, CreatedBy: "ada"},
 		[]byte("audio"), ada))
 	must(s.Endpoints.CreateWebhook(ctx, webhook.Endpoint{ID: "whk_1", URL: "https://crm.example/hook",

@@ -67,3 +67,17 @@ func TestPeopleHearCallsAndSayWhoAnsweredInTheConsole(t *testing.T) {
 	w.browse("reviews.mjs", "EMAIL", admin, "OPERATOR", operator, "PASSWORD", browserPassword, "REVIEWS",
 		fmt.Sprint(calls), "TRUNK", "model", "CAMPAIGN_NAME", name)
 }
+
+func TestAnOperatorSharesACadenceInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	const email, name = "olga@example.org", "Spring visits"
+	w.consoleUser(email, "operator")
+	id, busy := w.campaign(map[string]any{"name": name, "max_attempts": 2}), newNumber()
+	w.addTo(id, busy).expect(200)
+	w.browse("cadences.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
+		"BUSY", busy, "TOKEN", w.admin)
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"dialler/actors"
 	"dialler/actors/cluster/routing"
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/http"
@@ -127,6 +129,28 @@ func (f *Front) DeleteBot(ctx context.Context, id engine.BotID, force bool, who 
 	}
 	f.configured(ctx, "")
 	return f.tree.BotsChanged(ctx)
+}
+
+// PutCadence implements http.Cadences: the runs are told of the change.
+func (f *Front) PutCadence(ctx context.Context, c cadence.Named, at time.Time,
+	who engine.Who) (cadence.Named, bool, error) {
+	stored, created, err := f.Store.PutCadence(ctx, c, at, who)
+	f.p.doubt(err)
+	if err == nil {
+		f.configured(ctx, "")
+		err = f.tree.CadencesChanged(ctx)
+	}
+	return stored, created, err
+}
+
+// DeleteCadence implements http.Cadences.
+func (f *Front) DeleteCadence(ctx context.Context, id engine.CadenceID, who engine.Who) error {
+	if err := f.Store.DeleteCadence(ctx, id, who); err != nil {
+		f.p.doubt(err)
+		return err
+	}
+	f.configured(ctx, "")
+	return f.tree.CadencesChanged(ctx)
 }
 
 // account returns the "AC" identifier of a bot, or a new one.

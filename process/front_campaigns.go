@@ -10,6 +10,7 @@ import (
 	"dialler/actors"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
 	"dialler/engine/journal"
@@ -284,9 +285,16 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	if err != nil {
 		return d, err
 	}
+	var cadences []cadence.Named
+	if c.Campaign.Settings.Cadence != "" {
+		if cadences, err = f.Store.Cadences(ctx); err != nil {
+			return d, err
+		}
+	}
 	d.ContactView = view
 	d.Explain = campaign.Explain(campaign.Question{Campaign: &c.Campaign, Contact: &view.Contact, Facts: facts,
-		Zones: number.Zones(view.Contact.Number), Live: c.Live, Now: now})
+		Zones: number.Zones(view.Contact.Number), Live: c.Live, Now: now,
+		Cadence: cadence.Find(cadences, c.Campaign.Settings.Cadence)})
 	return d, nil
 }
 
@@ -311,7 +319,11 @@ func (f *Front) questionAt(ctx context.Context, c *campaign.Campaign, at time.Ti
 	if err != nil {
 		return q, err
 	}
+	cadences, err := f.Store.Cadences(ctx)
+	if err != nil {
+		return q, err
+	}
 	numbers, err := f.Numbers(ctx)
-	q.Use(bots, trunks, numbers)
+	q.Use(bots, trunks, numbers, cadences)
 	return q, err
 }

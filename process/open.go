@@ -295,6 +295,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Sessions:       front,
 			Replies:        front,
 			Bots:           front,
+			Cadences:       front,
 			Trunks:         front,
 			Numbers:        front,
 			Health:         front,

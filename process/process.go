@@ -156,6 +156,7 @@ func (p *Process) settle(ctx context.Context) {
 	numbers, err := p.store.Numbers(ctx)
 	for _, f := range []func() error{
 		func() error { return p.tree.BotsChanged(ctx) },
+		func() error { return p.tree.CadencesChanged(ctx) },
 		func() error { return p.setTrunks(ctx) },
 		func() error { return p.tree.TrunksChanged(ctx) },
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/disposition"
 )
 
@@ -15,6 +16,13 @@ func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.BotList), nil
+}
+
+// Cadences implements actors.Store.
+func (s *Store) Cadences(context.Context) ([]cadence.Named, error) {
+	s.Lock()
+	defer s.Unlock()
+	return slices.Clone(s.CadenceList), nil
 }
 
 // Trunks implements actors.Store.

@@ -11,6 +11,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -21,10 +22,11 @@ import (
 // faults of a database.
 type Store struct {
 	*memstore.Store
-	BotList   []engine.Bot
-	TrunkList []engine.TrunkSettings
-	Nums      []engine.NumberSettings
-	Imports   Imports
+	BotList     []engine.Bot
+	CadenceList []cadence.Named
+	TrunkList   []engine.TrunkSettings
+	Nums        []engine.NumberSettings
+	Imports     Imports
 
 	// NotOwned makes another node act for the campaigns.
 	NotOwned bool

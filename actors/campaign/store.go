@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -111,6 +112,7 @@ type Store interface {
 	ImportStore
 
 	Bots(ctx context.Context) ([]engine.Bot, error)
+	Cadences(ctx context.Context) ([]cadence.Named, error)
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 }
 

@@ -553,6 +553,9 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 		Connected: at.WasConnected() && at.RevisedFrom == "", Rang: at.RangUnanswered(),
 		Talk: at.Talk(), RetryAfter: at.RetryAfter,
 	}
+	if at.InviteAt != nil {
+		s.DialledAt = *at.InviteAt
+	}
 	if at.EndedAt != nil {
 		s.EndedAt = *at.EndedAt
 	}

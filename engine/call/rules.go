@@ -28,8 +28,8 @@ type Rules struct {
 	of      *campaign.Campaign // the campaign whose rules these are
 }
 
-// RulesOf derives the rules from a campaign's current state; the caller adds its bot and the
-// opt-out digit.
+// RulesOf derives the rules from a campaign's current state; the caller adds its bot, its cadence
+// and the opt-out digit.
 func RulesOf(c campaign.Campaign) Rules {
 	c.Seq = 0 // it changes without affecting the rules
 	s := &c.Settings
@@ -46,7 +46,7 @@ func RulesOf(c campaign.Campaign) Rules {
 			Redial: redial.Rule{Delay: sec(s.RetryDelaySec), OnSystem: s.RetryOnSystem, OnCustom: s.RetryOnCustom,
 				StopAfter: sec(s.StopRedialsAfterSec), OnlyUnder: sec(s.RedialOnlyUnderSec)},
 			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
-			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt,
+			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt, Window: s.Window,
 		},
 		of: &c,
 	}
@@ -76,7 +76,8 @@ func closedAs(c *campaign.Campaign) contact.State {
 func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) []string) contact.Policy {
 	p := rl.Policy
 	if rl.of != nil && rl.of.Settings.Window.ContactZone {
-		p.Clip = campaign.Clip(rl.of, zones(n))
+		known := zones(n)
+		p.Clip, p.Window = campaign.Clip(rl.of, known), p.Window.For(known)
 	}
 	return p
 }

@@ -77,5 +77,8 @@ func TestAContactsOwnClockIsAskedWhereTheCampaignAsksForIt(t *testing.T) {
 		if at, _ := p.Clip(noon); at.Equal(noon) == own {
 			t.Errorf("contact zone %v: a call of noon UTC goes at %s", own, at)
 		}
+		if hour := p.Window.Local(noon).Hour(); (hour == 21) != own {
+			t.Errorf("contact zone %v: noon UTC is %d o'clock", own, hour)
+		}
 	}
 }

@@ -6,15 +6,17 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/snapshot"
 )
 
 // rulesImage is the serialised form of rules: the data that they are derived from.
 type rulesImage struct {
-	Of     campaign.Campaign
-	Bot    engine.Bot
-	OptOut byte
+	Of      campaign.Campaign
+	Bot     engine.Bot
+	Cadence *cadence.Cadence
+	OptOut  byte
 }
 
 var (
@@ -27,7 +29,7 @@ func (rl *Rules) MarshalBinary() ([]byte, error) {
 	if rl.of == nil {
 		return nil, errOfNobody
 	}
-	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Attempt.OptOut})
+	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Policy.Cadence, rl.Attempt.OptOut})
 }
 
 // UnmarshalBinary restores them.
@@ -37,7 +39,7 @@ func (rl *Rules) UnmarshalBinary(b []byte) error {
 		return err
 	}
 	*rl = RulesOf(image.Of)
-	rl.Bot, rl.Attempt.OptOut = image.Bot, image.OptOut
+	rl.Bot, rl.Policy.Cadence, rl.Attempt.OptOut = image.Bot, image.Cadence, image.OptOut
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 )
 
@@ -25,6 +26,7 @@ func TestRulesAreWrittenDownAsWhatTheyFollowFrom(t *testing.T) {
 	c.Settings.Window.Start, c.Settings.Window.End = 9*60, 18*60
 	rl := RulesOf(c)
 	rl.Bot.ID, rl.Attempt.OptOut = "bot", '9'
+	rl.Policy.Cadence = &cadence.Cadence{PerDay: 3}
 	b, err := rl.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,8 @@ func TestRulesAreWrittenDownAsWhatTheyFollowFrom(t *testing.T) {
 	if err := read.UnmarshalBinary(b); err != nil {
 		t.Fatal(err)
 	}
-	if read.Bot.ID != "bot" || read.Attempt.OptOut != '9' || !read.Paused || read.Run != 2 || read.Epoch != 3 {
+	if read.Bot.ID != "bot" || read.Attempt.OptOut != '9' || !read.Paused || read.Run != 2 || read.Epoch != 3 ||
+		read.Policy.Cadence.PerDay != 3 {
 		t.Errorf("%+v", read)
 	}
 	zones := func(engine.PhoneNumber) []string { return []string{"Asia/Tokyo"} }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
 )
@@ -51,8 +52,9 @@ type Question struct {
 	Campaign *Campaign
 	Contact  *contact.Contact
 	Facts    ContactFacts
-	Zones    []string // of the contact's number
-	Live     *Live    // of the campaign, nil when it is not loaded
+	Zones    []string       // of the contact's number
+	Cadence  *cadence.Named // of the campaign, nil if it has none
+	Live     *Live          // of the campaign, nil when it is not loaded
 	Now      time.Time
 }
 
@@ -69,7 +71,7 @@ func Explain(q Question) Explanation {
 	case c.Attempt != "":
 		return because(WhyInCall, "it is being called now")
 	case c.State.Processed():
-		return final(c)
+		return q.final()
 	case c.ResultDueAt != nil && c.DueAt == nil:
 		return until(WhyResultAwaited, *c.ResultDueAt, "its conversation is over; the bot's result is awaited until then")
 	case q.Facts.Excluded:
@@ -126,11 +128,23 @@ func (q Question) later() Explanation {
 		return until(WhyCallback, *c.DueAt, "it is to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:
 		return until(WhyRetryDelay, *c.DueAt, "its last call did not go through (%s); it is tried again then", c.LastOutcome)
+	case c.DueClass == contact.DueRetry && q.Cadence != nil:
+		return until(WhyRetryDelay, *c.DueAt, "attempt %d of %d follows then, by the cadence %s%s", c.Used+1, c.Max,
+			q.Cadence.Name, note(q.step()))
 	case c.DueClass == contact.DueRetry:
 		return until(WhyRetryDelay, *c.DueAt,
 			"attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
 	}
 	return until(WhyOutsideWindow, *c.DueAt, "its calling window opens then")
+}
+
+// step is what the cadence says after the contact's last attempt.
+func (q Question) step() string {
+	of := cadence.Of(q.Contact.LastOutcome)
+	if rule := q.Cadence.After(of, q.Contact.Tries.Count(of)); rule != "" {
+		return rule
+	}
+	return "the retry delay"
 }
 
 // due explains a contact that could be dialled as far as the contact itself is concerned.
@@ -198,7 +212,8 @@ func about(s float64) string {
 }
 
 // final says why nothing more follows in this run.
-func final(c *contact.Contact) Explanation {
+func (q Question) final() Explanation {
+	c := q.Contact
 	switch c.State {
 	case contact.Completed:
 		return because(string(c.State), "the conversation finished and its result is stored%s", note(c.LastDisposition))
@@ -221,6 +236,10 @@ func final(c *contact.Contact) Explanation {
 		return because(WhyExhausted, "all %d attempts are used; the last one ended as %s", c.Used, c.LastOutcome)
 	case contact.ReasonNeverOpens:
 		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
+	}
+	if of := cadence.Of(c.LastOutcome); q.Cadence != nil && q.Cadence.Spent(of, c.Tries) {
+		return because(WhyNotRetried, "%d of its calls ended as %s, after which the cadence %s has it not dialled again",
+			c.Tries.Count(of), of, q.Cadence.Name)
 	}
 	return because(WhyNotRetried, "its last call ended as %s, after which it is not dialled again", c.Reason)
 }

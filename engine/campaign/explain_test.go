@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/contact"
 	"dialler/engine/window"
 )
@@ -131,4 +132,26 @@ func contactOf(due *time.Time) Question {
 		Campaign: &Campaign{State: Running},
 		Contact:  &contact.Contact{State: contact.Pending, DueAt: due},
 	}
+}
+
+func TestAContactThatACadenceHoldsBackSaysByWhichRule(t *testing.T) {
+	now := time.Date(2030, 1, 7, 10, 0, 0, 0, time.UTC)
+	due := now.Add(time.Hour)
+	table, _ := cadence.Parse("rules", "busy: 5m, 1h, at most 2 · machine: next day")
+	tries := cadence.Tries(0).Add(cadence.Busy, now, &window.Window{}).Add(cadence.Busy, now, &window.Window{})
+	q := Question{Now: now, Cadence: &cadence.Named{Name: "Evenings", Cadence: table},
+		Campaign: &Campaign{State: Running, Settings: Settings{Window: window.Window{Zone: "UTC"}}},
+		Contact: &contact.Contact{State: contact.Waiting, Used: 2, Max: 5, DueAt: &due, DueClass: contact.DueRetry,
+			LastOutcome: engine.OutcomeBusy, Tries: tries}}
+	f := func(code, want string) {
+		t.Helper()
+		if e := Explain(q); e.Code != code || !strings.Contains(e.Message, want) {
+			t.Errorf("%s: %s, want %s: %s", e.Code, e.Message, code, want)
+		}
+	}
+	f("retry_delay", "attempt 3 of 5 follows then, by the cadence Evenings (busy: 1h)")
+	q.Contact.LastOutcome = engine.OutcomeNoAnswer
+	f("retry_delay", "by the cadence Evenings (the retry delay)")
+	q.Contact.LastOutcome, q.Contact.State, q.Contact.DueAt = engine.OutcomeBusy, contact.Failed, nil
+	f("outcome_not_retried", "2 of its calls ended as busy, after which the cadence Evenings has it not dialled again")
 }

@@ -171,6 +171,13 @@ var Fields = []Field{
 		Label: "Retry Delay", Help: "From the end of an attempt to the next", API: "From the end of the attempt.",
 		Source: "Minutes between retry attempts.",
 	}, {
+		Name: "cadence_id", Group: GroupRetries, Max: 64, Quiet: true,
+		At:    func(s *Settings) any { return (*string)(&s.Cadence) },
+		Label: "Cadence", Help: "When each outcome is redialled, in place of one Retry Delay",
+		API: "A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which " +
+			"outcomes that the cadence leaves out keep.",
+		Source: "docs/cadences.md",
+	}, {
 		Name: "retry_on_system", Group: GroupRetries, Default: texts(redial.DefaultOnSystem()), Max: len(engine.Outcomes),
 		At: func(s *Settings) any { return list(&s.RetryOnSystem) }, Judge: wrongRetriesOnSystem,
 		External: true, Items: "Outcome",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/window"
 )
 
@@ -159,6 +160,11 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	warn(len(foreign) > 0, "number_pool", "number_not_configured",
 		strconv.Itoa(len(foreign))+
 			" of the pool's numbers are not configured; configure them or take them out")
+	warn(c.Settings.Cadence != "" && f.Cadence == nil, "cadence_id", "cadence_missing",
+		"the campaign's cadence does not exist; contacts are redialled after the Retry Delay")
+	idle := withoutEffect(&c.Settings, f.Cadence.Table())
+	warn(len(idle) > 0, "cadence_id", "cadence_without_effect", "the campaign redials no outcome of these rules of its "+
+		"cadence: "+strings.Join(idle, ", ")+"; Retry On System says what is redialled")
 	if opens, ok := w.NextOpening(now); ok && opens.After(now) {
 		warn(true, "window", "outside_window", "the calling window is closed; it opens at "+opens.UTC().Format(time.RFC3339))
 	}
@@ -177,6 +183,41 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	return list
 }
 
+// withoutEffect lists the classes of a cadence's rules of which the campaign redials no outcome.
+func withoutEffect(s *Settings, table *cadence.Cadence) (list []string) {
+	if table == nil {
+		return nil
+	}
+	for _, r := range table.Rules {
+		redialled := slices.ContainsFunc(s.RetryOnSystem, func(o engine.Outcome) bool { return cadence.Of(o) == r.Class })
+		if r.Class == cadence.Connected {
+			redialled = redialled || len(s.RetryOnCustom) > 0 || s.RedialOnlyUnderSec > 0
+		}
+		if !redialled {
+			list = append(list, string(r.Class))
+		}
+	}
+	return list
+}
+
+// redialsTake is how many seconds in the window n redials of somebody who never answers take.
+func redialsTake(s *Settings, table *cadence.Cadence, n int, now time.Time) float64 {
+	delay := time.Duration(s.RetryDelaySec) * time.Second
+	if table == nil {
+		return float64(n) * delay.Seconds()
+	}
+	at, tries := now, cadence.Tries(0)
+	for range n {
+		tries = tries.Add(cadence.NoAnswer, at, &s.Window)
+		if table.Spent(cadence.NoAnswer, tries) {
+			break
+		}
+		at = table.Next(cadence.Ended{Class: cadence.NoAnswer, Tries: tries, Dialled: at, At: at, Delay: delay}, &s.Window)
+		at = table.Allowed(at, tries, &s.Window)
+	}
+	return s.Window.OpenBetween(now, at).Seconds()
+}
+
 // estimate computes what the run is expected to take.
 //
 // With n contacts that wait, k attempts left each on average and the share a of dials that are
@@ -188,7 +229,8 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 //
 // with C the smaller of Concurrency and seats, CPS and channels those of the active trunks, lines
 // the smaller of channels and max_lines (of C when every dial holds a seat). While retries are left
-// a run lasts at least (passes − 1) times the Retry Delay. The end is when that much time inside
+// a run lasts at least (passes − 1) times the Retry Delay, or as long as the cadence takes with
+// somebody who never answers. The end is when that much time inside
 // the windows has passed. Abandons: the abandoned share of earlier answers, else half the cap,
 // never more than the cap; none when every dial holds a seat.
 //
@@ -239,7 +281,7 @@ func estimate(c *Campaign, f *PreflightFacts, o *Outlook, now time.Time) (e *Est
 	}
 	took += e.AHTSeconds + ring
 	if a < 1 {
-		took = math.Max(took, (math.Ceil(k)-1)*float64(s.RetryDelaySec))
+		took = math.Max(took, redialsTake(s, f.Cadence.Table(), int(math.Ceil(k))-1, now))
 	}
 	e.DurationSeconds = int(math.Min(math.Ceil(took), math.MaxInt32))
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/numberpool"
 	"dialler/engine/window"
 )
@@ -149,5 +150,41 @@ func TestNumbersThatMayNotBeCalledLeaveTheContactsAhead(t *testing.T) {
 	o = Outlook{Total: 40, Waiting: 4, Attempts: 12} // the others became final meanwhile
 	if o.Bar(groups, judge); o.Waiting != 0 || o.Attempts != 0 || o.Skipped[0].Count != 4 {
 		t.Errorf("more barred than wait: %+v", o)
+	}
+}
+
+func TestAPreflightKnowsTheCadence(t *testing.T) {
+	c, f, o, now := ahead(func(c *Campaign, _ *PreflightFacts, o *Outlook) {
+		c.Settings.Cadence, c.Settings.Window = "x", window.Window{Zone: "UTC"}
+		c.Settings.RetryOnSystem = []engine.Outcome{engine.OutcomeNoAnswer}
+		o.Waiting, o.Attempts = 10, 30
+	})
+	codes := func() (list []string) {
+		for _, w := range Ready(c, f, o, now).Warnings {
+			if w.Field == "cadence_id" {
+				list = append(list, w.Code)
+			}
+		}
+		return list
+	}
+	if got := codes(); !slices.Equal(got, []string{"cadence_missing"}) {
+		t.Errorf("without it: %v", got)
+	}
+	table, _ := cadence.Parse("rules", "no_answer: 3h · busy: 1m · connected: 1h")
+	f.Cadence = &cadence.Named{Cadence: table}
+	if got := codes(); !slices.Equal(got, []string{"cadence_without_effect"}) {
+		t.Errorf("nobody is redialled when busy: %v", got)
+	}
+	c.Settings.RetryOnSystem = append(c.Settings.RetryOnSystem, engine.OutcomeBusy)
+	c.Settings.RetryOnCustom = []string{"x"}
+	if got := codes(); got != nil {
+		t.Errorf("every rule has an effect: %v", got)
+	}
+	if e := Ready(c, f, o, now).Estimate; e.DurationSeconds != 6*3600 {
+		t.Errorf("two redials after three hours each take %d s", e.DurationSeconds)
+	}
+	f.Cadence.Cadence, _ = cadence.Parse("rules", "no_answer: 3h, at most 2")
+	if e := Ready(c, f, o, now).Estimate; e.DurationSeconds != 3*3600 {
+		t.Errorf("one redial after three hours takes %d s", e.DurationSeconds)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/contact"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
@@ -21,6 +22,7 @@ type PreflightFacts struct {
 	Numbers map[engine.PhoneNumber]numberpool.State
 
 	// Needed only for warnings and the estimate.
+	Cadence          *cadence.Named // the campaign's, nil if it has none
 	BotActive        bool
 	BotBySIP         bool
 	BotOutage        string // why the bot takes no calls now, "" if it does

@@ -42,6 +42,7 @@ func (m *Machine) books(ev Event) {
 	a, c := ev.Attempt, &m.C
 	c.Attempt, c.DueAt, c.ResultDueAt = "", nil, nil
 	c.LastOutcome, c.Max = a.Outcome, ev.Policy.MaxAttempts
+	c.Tries = m.counted(ev)
 	if a.Consumed {
 		c.Used++
 		c.Unconsumed = 0
@@ -158,7 +159,7 @@ func (m *Machine) readmitted(ev Event) {
 	class := m.C.DueClass
 	m.books(ev)
 	m.callbackOver(ev)
-	m.C.Used, m.C.Unconsumed, m.C.LastTalk, m.C.LongestTalk = 0, 0, 0, 0
+	m.C.Used, m.C.Unconsumed, m.C.Tries, m.C.LastTalk, m.C.LongestTalk = 0, 0, 0, 0, 0
 	m.due(ev, class, ev.At)
 }
 
@@ -174,7 +175,7 @@ func (m *Machine) await(ev Event) {
 // comes and may change the decision.
 func (m *Machine) redialShort(ev Event) {
 	m.await(ev)
-	m.due(ev, DueRetry, ev.Policy.Redial.At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
+	m.due(ev, DueRetry, m.next(ev, ev.Attempt.Outcome, ev.Attempt))
 }
 
 func (m *Machine) abandoned(ev Event) {
@@ -183,10 +184,9 @@ func (m *Machine) abandoned(ev Event) {
 	m.C.AbandonedAt = &t
 }
 
-// retry counts Retry Delay from the end of the attempt.
 func (m *Machine) retry(ev Event) {
 	m.attempted(ev)
-	m.due(ev, DueRetry, ev.Policy.Redial.At(ev.Attempt.EndedAt, ev.Attempt.RetryAfter))
+	m.due(ev, DueRetry, m.next(ev, ev.Attempt.Outcome, ev.Attempt))
 }
 
 func (m *Machine) toCallback(ev Event) {
@@ -225,14 +225,17 @@ func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
 	return string(o)
 }
 
-// due sets the next dial, not before the contact's time and clipped into the window. If the window
-// does not open again the contact waits for the end of the run, which closes it; one that expires
-// first waits for that.
+// due sets the next dial: not before the contact's time, a redial on a day that the cadence allows,
+// and in the window. If that does not open again the contact waits for the end of the run, which
+// closes it; one that expires first waits for that.
 func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 	if t.Before(ev.At) {
 		t = ev.At
 	}
 	t, _ = m.C.Earliest(t)
+	if c := ev.Policy.Cadence; c != nil && class == DueRetry {
+		t = c.Allowed(t, m.C.Tries, &ev.Policy.Window)
+	}
 	if clipped, ok := ev.Policy.clip(t); ok {
 		t = clipped
 	} else if end := ev.Policy.Ends; end != nil && t.Before(*end) {
@@ -302,7 +305,8 @@ func (m *Machine) resultCallback(ev Event) {
 // resultRedial does not bring forward a retry that already waits because of an earlier attempt's
 // result.
 func (m *Machine) resultRedial(ev Event) {
-	t := ev.Policy.Redial.At(ev.Attempt.EndedAt, 0)
+	a := &Attempt{DialledAt: ev.Attempt.DialledAt, EndedAt: ev.Attempt.EndedAt}
+	t := m.next(ev, engine.OutcomeCompleted, a)
 	if due := m.C.DueAt; due != nil && due.After(t) {
 		t = *due
 	}
@@ -314,12 +318,11 @@ func (m *Machine) noResult(Event) {
 	m.C.ResultDueAt, m.C.ExcludeAfterCall = nil, false
 }
 
-// noResultRetry counts Retry Delay from the end of the attempt, not from the end of the wait for
-// its result.
+// noResultRetry counts from the end of the attempt, not from the end of the wait for its result.
 func (m *Machine) noResultRetry(ev Event) {
-	ended := m.C.ResultDueAt.Add(-ev.Policy.ResultTimeout)
+	ended := &Attempt{EndedAt: m.C.ResultDueAt.Add(-ev.Policy.ResultTimeout)}
 	m.noResult(ev)
-	m.due(ev, DueRetry, ev.Policy.Redial.At(ended, 0))
+	m.due(ev, DueRetry, m.next(ev, engine.OutcomeConnectedNoResult, ended))
 }
 
 func (m *Machine) noResultFailed(ev Event) {
@@ -403,7 +406,7 @@ func (m *Machine) fresh(ev Event) {
 	c := &m.C
 	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
-	c.LastTalk, c.LongestTalk = 0, 0
+	c.Tries, c.LastTalk, c.LongestTalk = 0, 0, 0
 	m.newest(CallbackNone, "", time.Time{})
 	c.CallbackAt, c.CallbackExtra = nil, false
 	c.Ends |= EndOf(c.State)

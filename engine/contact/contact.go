@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 )
 
 // State of a contact, as stored; Shown is what users and other systems see.
@@ -157,6 +158,7 @@ type Contact struct {
 	ConnectedOnce    bool          // at least one connected attempt in this run
 	HasResult        bool          // a result is stored in this run
 	RangUnanswered   bool          // the last attempt rang and was not answered
+	Tries            cadence.Tries // consumed attempts since the contact was given its attempts
 	Ends             Ends          // its earlier ends in this run: its states when it was excluded, or reopened
 
 	// DueAt, when not nil, is from when the contact waits for a dial, in the order of DueClass. A

@@ -207,11 +207,11 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 	case a.Connected && a.HasResult:
 		return m.judgeDisposition(ev)
 	case a.owesResult():
-		if over == fateNone && m.redials(p, "", a) && m.usedAfter(ev) < p.MaxAttempts {
+		if over == fateNone && m.redials(p, "", a) && m.left(ev, a.Outcome) {
 			return fateShort
 		}
 		return fateAwait
-	case (m.redials(p, a.Outcome, a) || a.Refusal == engine.CodeBotLost) && m.usedAfter(ev) < p.MaxAttempts:
+	case (m.redials(p, a.Outcome, a) || a.Refusal == engine.CodeBotLost) && m.left(ev, a.Outcome):
 		if over != fateNone {
 			return over
 		}
@@ -270,7 +270,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 // judgeDisposition decides what a stored result requires, callbacks aside.
 func (m *Machine) judgeDisposition(ev Event) fate {
 	p, a := &ev.Policy, ev.Attempt
-	if p.ClosedAs == "" && m.redialsResult(p, a) && m.usedAfter(ev) < p.MaxAttempts {
+	if p.ClosedAs == "" && m.redialsResult(p, a) && m.left(ev, engine.OutcomeCompleted) {
 		return fateRedial
 	}
 	return fateCompleted
@@ -285,7 +285,8 @@ func (m *Machine) judgeTimeout(ev Event) fate {
 		return fateExcluded
 	case c.DueAt != nil:
 		return fateShort
-	case m.redials(p, engine.OutcomeConnectedNoResult, m.lastConversation()) && c.Used < p.MaxAttempts:
+	case m.redials(p, engine.OutcomeConnectedNoResult, m.lastConversation()) &&
+		m.left(ev, engine.OutcomeConnectedNoResult):
 		if over := closedFate(p.ClosedAs); over != fateNone {
 			return over
 		}

@@ -4,8 +4,10 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/fsm"
 	"dialler/engine/redial"
+	"dialler/engine/window"
 )
 
 // Kind names an event of the machine, in the past tense.
@@ -46,8 +48,11 @@ const CallbackHorizon = 14 * 24 * time.Hour
 
 // Policy are the campaign's rules that a decision needs.
 type Policy struct {
-	MaxAttempts   int
-	Redial        redial.Rule
+	MaxAttempts int
+	Redial      redial.Rule
+	// Cadence says when a redial follows, nil for Retry Delay alone; Window has its calling days.
+	Cadence       *cadence.Cadence
+	Window        window.Window
 	ResultTimeout time.Duration
 	Callbacks     bool
 	// Clip moves a due time into the next calling window; nil = no window.
@@ -78,6 +83,7 @@ type Attempt struct {
 	Rang        bool          // a phone rang and nobody took the call
 	Talk        time.Duration // bot connected → end
 	RetryAfter  time.Duration // least wait requested by the network
+	DialledAt   time.Time     // its INVITE left; zero if that is not known
 	EndedAt     time.Time
 	HasResult   bool // came before the end
 	Repeated    bool // it replaces a result of this attempt that requested a callback

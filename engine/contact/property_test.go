@@ -24,6 +24,9 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 			p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeConnectedNoResult, engine.OutcomeThrottled,
 				engine.OutcomeMachine)
 		}
+		if d.Pick(2) == 0 {
+			p.Cadence = tables[d.Pick(len(tables))]
+		}
 		if d.Pick(3) == 0 {
 			p.Redial.StopAfter = 30 * time.Second
 		}

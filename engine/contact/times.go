@@ -180,8 +180,8 @@ func (m *Machine) expire(ev Event) {
 }
 
 // retime gives an open contact the newest times. One that waits for its first call is due as they
-// say; a retry is not brought forward beyond the Retry Delay from now, nor a promised call before
-// its time.
+// say; a retry is not brought forward beyond what would follow if its last attempt ended now, nor a
+// promised call before its time.
 func (m *Machine) retime(ev Event) {
 	c := &m.C
 	held := c.NotBefore != nil
@@ -194,8 +194,10 @@ func (m *Machine) retime(ev Event) {
 	case !held || c.DueClass == DueCallback:
 	case c.DueClass != DueRetry:
 		t = ev.At
-	case t.After(ev.At.Add(ev.Policy.Redial.Delay)):
-		t = ev.At.Add(ev.Policy.Redial.Delay)
+	default:
+		if next := m.next(ev, c.LastOutcome, &Attempt{EndedAt: ev.At}); t.After(next) {
+			t = next
+		}
 	}
 	m.due(ev, c.DueClass, t)
 	if c.DueClass == DueCallback {

@@ -124,6 +124,9 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("due in the past")
 	case c.DueAt != nil && c.NotYet(*c.DueAt):
 		w.fail("due before its not_before")
+	case c.DueAt != nil && c.DueClass == DueRetry && w.p.Cadence != nil && w.p.Cadence.PerDay > 0 &&
+		c.Tries.On(w.p.Window.CallingDay(*c.DueAt)) >= w.p.Cadence.PerDay:
+		w.fail("a redial on a day that has its attempts")
 	case c.NotBefore != nil && c.ExpiresAt != nil && !c.NotBefore.Before(*c.ExpiresAt):
 		w.fail("it may be called at no time")
 	case c.Used > w.p.MaxAttempts+1:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/pacing"
@@ -24,13 +25,15 @@ type Question struct {
 	Standing campaign.Position
 	People   callee.People
 	Numbers  []engine.NumberSettings // caps of outbound numbers; any others are uncapped
-	Seed     uint64                  // of the first play; the other seeds are derived from it
-	Plays    int                     // PlaysUsual when 0
+	Cadences []cadence.Named
+	Seed     uint64 // of the first play; the other seeds are derived from it
+	Plays    int    // PlaysUsual when 0
 }
 
 // Use sets the resources: seats of the campaign's bot, the active trunks together, caps of the
-// numbers. A draft may be asked about before any exist.
-func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers []engine.NumberSettings) {
+// numbers, cadences. A draft may be asked about before any exist.
+func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers []engine.NumberSettings,
+	cadences []cadence.Named) {
 	q.Seats = q.Settings.Concurrency
 	for i := range bots {
 		if bots[i].ID == q.Settings.Bot && bots[i].Seats > 0 {
@@ -45,7 +48,7 @@ func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers
 	if q.CPS == 0 {
 		q.CPS, q.Channels = cpsUsual, channelsUsual
 	}
-	q.Numbers = numbers
+	q.Numbers, q.Cadences = numbers, cadences
 }
 
 // Meet sets the people called: as measured, or as assumed if the measurement is too small.
@@ -285,6 +288,7 @@ func (q *Question) installation(played int, seed uint64) sim.Installation {
 		Commit: commit, Start: q.Start, Length: Horizon, Measured: &people, Bot: callee.Bot{Fails: people.Failed.Rate()},
 		Seats: max(q.Seats, 1), Large: true, EventsMost: EventsMost, Unjudged: true,
 		Trunks: []sim.TrunkPlan{{Settings: trunk}}, Numbers: numbers, Campaigns: []sim.CampaignPlan{plan},
+		Cadences: q.Cadences,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
@@ -31,6 +32,8 @@ type Options struct {
 	KeepEnded bool
 	// Bots returns the installation's bots; nil means none.
 	Bots func() []engine.Bot
+	// Cadences are the installation's.
+	Cadences []cadence.Named
 	// Closed, if set, is called for each attempt whose legs Maintain ended. It must not call the
 	// store.
 	Closed func(*attempt.Attempt)
@@ -293,6 +296,9 @@ func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
 	}
 	return s.opt.Bots(), nil
 }
+
+// Cadences returns the cadences of the installation.
+func (s *Store) Cadences(context.Context) ([]cadence.Named, error) { return s.opt.Cadences, nil }
 
 // eventKey identifies an event of a dialout.
 type eventKey struct {

@@ -1,6 +1,6 @@
-// Package redial decides when, and whether, a contact is dialled again after an attempt (SEMANTICS
-// §4). It must not know contacts, callbacks or windows: a contact's machine calls it, and clips the
-// resulting time into the window.
+// Package redial decides whether a contact is dialled again after an attempt, and when (SEMANTICS
+// §4) unless its campaign has a cadence (engine/cadence). It must not know contacts, callbacks or
+// windows: a contact's machine calls it, and clips the resulting time into the window.
 //
 // The order of the rules: do_not_call and a meaningful conversation stop everything; a short
 // conversation is redialled whatever its result; otherwise a list decides, Retry On Custom if there

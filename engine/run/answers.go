@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -27,6 +28,7 @@ type Tables interface {
 	FindReply(context.Context, engine.Idempotency) (journal.Reply, bool, error)
 	StagedNumber(context.Context, engine.ImportID, engine.PhoneNumber) (bool, error)
 	Bots(context.Context) ([]engine.Bot, error)
+	Cadences(context.Context) ([]cadence.Named, error)
 
 	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
 	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
@@ -229,6 +231,9 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 		return err
 	}
 	if m.Bots, err = t.Bots(ctx); err != nil {
+		return err
+	}
+	if m.Cadences, err = t.Cadences(ctx); err != nil {
 		return err
 	}
 	open, err := t.OpenAttempts(ctx)

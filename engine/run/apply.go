@@ -256,6 +256,10 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.prepared(e)
 	case *BotsChanged:
 		s.botsChanged(e)
+	case *CadencesChanged:
+		s.Cadences = e.Cadences
+		s.makeRules()
+		s.broadcast(s.rules)
 	case *LastWord:
 		s.lastWord(e)
 	case *Recovered: // carried out already

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -59,6 +60,7 @@ type (
 		Contacts   int // the run that the contacts belong to
 		Exclusions []journal.Exclusion
 		Bots       []engine.Bot
+		Cadences   []cadence.Named
 		Open       []attempt.Attempt // attempts that have not ended, or whose legs are watched
 		Ledgers    Ledgers
 		Learnt     *pacing.State
@@ -398,6 +400,8 @@ type (
 	NumberChanged struct{ Number engine.PhoneNumber }
 	// BotsChanged brings the current configuration of the bots.
 	BotsChanged struct{ Bots []engine.Bot }
+	// CadencesChanged brings the current cadences: they hold from the contacts' next ends of attempts.
+	CadencesChanged struct{ Cadences []cadence.Named }
 	// DatabaseChanged says that the database became unavailable or available again.
 	DatabaseChanged struct{}
 	// Pulse is the run's message to itself, which measures how long messages wait.

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -122,6 +123,18 @@ func TestACampaignWhoseBotWasDeletedFails(t *testing.T) {
 	w.pass(500 * time.Millisecond)
 	eq(w, "found at the tick", []any{w.s.M.C.State, w.s.M.C.FailureReason}, []any{campaign.Failed,
 		campaign.FailureBotDeleted})
+}
+
+func TestContactsGetTheCadenceThatTheCampaignNamesAndItsEdits(t *testing.T) {
+	named := func(perDay int) []cadence.Named {
+		return []cadence.Named{{ID: "other"}, {ID: "x", Cadence: cadence.Cadence{PerDay: perDay}}}
+	}
+	w := dialling(t, 1, set(func(s *campaign.Settings) { s.Cadence = "x" }), func(l *Loaded) { l.Cadences = named(2) })
+	eq(w, "at the start", w.s.rules.Policy.Cadence.PerDay, 2)
+	w.do(&CadencesChanged{Cadences: named(3)})
+	eq(w, "edited", told[*call.Rules](w, "c1")[0].Policy.Cadence.PerDay, 3)
+	w.do(&CadencesChanged{})
+	eq(w, "gone", told[*call.Rules](w, "c1")[0].Policy.Cadence == nil, true)
 }
 
 func TestARestartWaitsForTheCallsOfTheRunBefore(t *testing.T) {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/trunk"
@@ -22,6 +23,7 @@ func (s *State) preflightReady(m *PreflightReady) {
 	}
 	s.setBot(m.Bots)
 	f := &m.Facts
+	f.Cadence = cadence.Find(s.Cadences, s.M.C.Settings.Cadence)
 	f.BotBySIP = s.Bot.URIs() != nil
 	f.BotKnown, f.BotActive = s.Bot.ID != "", s.Bot.Active
 	f.Seats, f.FreeSeats = m.Seats, m.Free+s.seatCap()

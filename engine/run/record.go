@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -37,13 +38,15 @@ type Record struct {
 	// Replaced says that the database refused a write as a former owner's: nothing written since may be there.
 	Replaced bool
 
-	M       campaign.Machine
-	Tally   *tally.Tally
-	Bot     engine.Bot
-	rules   *call.Rules `snapshot:"-"` // derived from M and Bot
-	Rates   Rates
-	Sweep   *Sweep
-	Ticking bool
+	M     campaign.Machine
+	Tally *tally.Tally
+	Bot   engine.Bot
+	// Cadences are the configured ones: the campaign may be given another at any time.
+	Cadences []cadence.Named
+	rules    *call.Rules `snapshot:"-"` // derived from M, Bot and Cadences
+	Rates    Rates
+	Sweep    *Sweep
+	Ticking  bool
 
 	Lines    map[engine.ContactID]*Line
 	ByNumber map[engine.PhoneNumber]engine.ContactID // of the lines
@@ -109,6 +112,7 @@ func (s *Record) needsTick() bool {
 func (s *Record) makeRules() {
 	rules := call.RulesOf(s.M.C)
 	rules.Bot, rules.Attempt.OptOut = s.Bot, s.Config.OptOut
+	rules.Policy.Cadence = cadence.Find(s.Cadences, s.M.C.Settings.Cadence).Table()
 	s.rules = &rules
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/frequency"
@@ -34,6 +35,8 @@ type Installation struct {
 	Faults []Fault
 	// Timed is the share of people with times of their own, from Start on (0…1).
 	Timed float64
+	// Cadences are those that the campaigns may name.
+	Cadences []cadence.Named
 	// Prefixes are the prefixes of the contacts' numbers, used in turn; seven digits follow.
 	Prefixes []string
 	// Large campaigns keep no ended attempts, so that only the contact counts are recounted for

@@ -7,7 +7,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/cadence"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/frequency"
 	"dialler/engine/journal"
 	"dialler/engine/promise"
@@ -173,8 +175,10 @@ func (k *checker) invite(r *runner, x *leg) {
 		k.hear(promise.Acted{Identity: string(c.id), Epoch: epoch, By: r.name})
 	}
 	k.inTime(c, x)
+	zones := r.p.Zones(x.to)
+	k.onDay(c, x, zones)
 	k.withinLimits(c, x)
-	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: r.p.Zones(x.to)})
+	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: zones})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
 }
 
@@ -199,6 +203,20 @@ func (k *checker) inTime(c *campaignRecord, x *leg) {
 	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
 	if wall := k.w.wall(); ok && (row.NotYet(wall) || row.Expired(wall)) {
 		k.broke(c, "%s is called at %s; it may be from %v until %v", x.to.E164(), wall, row.NotBefore, row.ExpiresAt)
+	}
+}
+
+// onDay checks that nobody is redialled on a calling day that has the most attempts already.
+func (k *checker) onDay(c *campaignRecord, x *leg, zones []string) {
+	s := &k.w.row(c).Settings
+	table := cadence.Find(k.w.in.Cadences, s.Cadence).Table()
+	if table == nil || table.PerDay == 0 || k.steppedAt > 0 {
+		return
+	}
+	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
+	day := s.Window.For(zones).CallingDay(k.w.wall())
+	if ok && row.DueClass == contact.DueRetry && row.Tries.On(day) >= table.PerDay {
+		k.broke(c, "%s is redialled on %s, after %d attempts on that day", x.to.E164(), day, row.Tries.On(day))
 	}
 }
 

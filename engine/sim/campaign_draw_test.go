@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/frequency"
@@ -90,7 +91,30 @@ func DrawInstallation(seed uint64) Installation {
 	if d.chance(0.5) {
 		in.Timed = pick(d, 0.1, 0.5, 1)
 	}
+	drawCadences(d, &in)
 	return in
+}
+
+// drawCadences gives some campaigns a cadence.
+func drawCadences(d *dice, in *Installation) {
+	for i := range in.Campaigns {
+		if d.chance(0.5) {
+			continue
+		}
+		text := pick(d, "busy: 5m, 15m, 1h · no_answer: 30m, another part of the day, next day · machine: next day",
+			"no_answer: 1m, 1h, at most 2 · congestion: 2m · connected: 10m, at most 1", "busy: 1m · no_answer: 2m",
+			"at most 1 a day")
+		if d.chance(0.5) {
+			text += fmt.Sprintf(" · rejected: 1h · at most %d a day", d.in(1, 3))
+		}
+		c, wrong := cadence.Parse("rules", text)
+		if wrong != nil { // its last rule is there already
+			continue
+		}
+		s := &in.Campaigns[i].Settings
+		s.Cadence = engine.CadenceID(fmt.Sprint("cadence-", i))
+		in.Cadences = append(in.Cadences, cadence.Named{ID: s.Cadence, Name: text, Cadence: c, Version: 1})
+	}
 }
 
 func drawTrunk(d *dice, i int) TrunkPlan {

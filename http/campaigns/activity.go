@@ -30,6 +30,7 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.ContactRetried:     "retry_contact",
 	journal.ExclusionsImported: "import_exclusions",
 
+	"cadence.created": "create_cadence", "cadence.changed": "change_cadence", "cadence.deleted": "delete_cadence",
 	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
 	"number.created": "create_number", "number.changed": "change_number",

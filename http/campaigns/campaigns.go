@@ -34,6 +34,7 @@ type Ports struct {
 	Charts      Charts
 	Simulations Simulations
 	Bots        Bots
+	Cadences    Cadences
 	Trunks      Trunks
 	Numbers     Numbers
 }
@@ -179,6 +180,9 @@ func (s *API) Create(r *wire.Request) error {
 	f.Done()
 	// One response lists every error: those of the JSON and those of the rules.
 	f.Errs.Merge(settings.Validate())
+	if err := s.checkCadence(r.Ctx(), &settings, f.Errs); err != nil {
+		return err
+	}
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}

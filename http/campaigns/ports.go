@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
@@ -47,6 +48,18 @@ type Charts interface {
 // Bots are the bots that campaigns name.
 type Bots interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
+}
+
+// Cadences are the cadences that campaigns name.
+type Cadences interface {
+	// Cadences lists them by name.
+	Cadences(ctx context.Context) ([]cadence.Named, error)
+	// PutCadence creates one with Version 0, or replaces the one of that version. It returns Conflict
+	// "version_conflict" with the stored one, "too_many_cadences", or NotFound "cadence_not_found".
+	PutCadence(ctx context.Context, c cadence.Named, at time.Time, who engine.Who) (stored cadence.Named, created bool,
+		err error)
+	// DeleteCadence returns Conflict "cadence_in_use" while a campaign names it.
+	DeleteCadence(ctx context.Context, id engine.CadenceID, who engine.Who) error
 }
 
 // Trunks are the trunks and their status.

@@ -225,8 +225,12 @@ func (s *API) simulatedWorld(ctx context.Context, q *forecast.Question) error {
 	if err != nil {
 		return err
 	}
+	cadences, err := s.Cadences.Cadences(ctx)
+	if err != nil {
+		return err
+	}
 	numbers, err := s.Numbers.Numbers(ctx)
-	q.Use(bots, trunks, numbers)
+	q.Use(bots, trunks, numbers, cadences)
 	return err
 }
 

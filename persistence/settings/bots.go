@@ -100,18 +100,22 @@ func (s *Configuration) DeleteBot(ctx context.Context, id engine.BotID, force bo
 // usersCap is how many campaigns a refusal names.
 const usersCap = 20
 
-// unused refuses when running or paused campaigns use the bot.
-func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
-	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE bot_id = $1 "+
-		"AND state IN ('running', 'paused') ORDER BY created_at, id LIMIT $2",
-		string(id), usersCap)
-	users, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f engine.FieldError, err error) {
+// usedBy names campaigns that use a thing: where compares with it as $1.
+func usedBy(ctx context.Context, tx pgx.Tx, where, id string) ([]engine.FieldError, error) {
+	rows, _ := tx.Query(ctx, "SELECT id, name, state FROM campaigns WHERE "+where+" ORDER BY created_at, id LIMIT $2",
+		id, usersCap)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f engine.FieldError, err error) {
 		f.Field = "campaign_id"
 		var campaign, name string
 		err = row.Scan(&campaign, &name, &f.Code)
 		f.Message = campaign + " (" + name + ") is " + f.Code
 		return f, err
 	})
+}
+
+// unused refuses when running or paused campaigns use the bot.
+func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
+	users, err := usedBy(ctx, tx, "bot_id = $1 AND state IN ('running', 'paused')", string(id))
 	if err != nil || len(users) == 0 {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/cadence"
 	"dialler/engine/contact"
 
 	"dialler/persistence/column"
@@ -56,6 +57,7 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Moment("not_before", func(c *ContactRow) **time.Time { return &c.NotBefore }),
 	column.Moment("expires_at", func(c *ContactRow) **time.Time { return &c.ExpiresAt }),
 	column.Integer("precedence", func(c *ContactRow) *int { return &c.Precedence }),
+	column.Bigint("tries", func(c *ContactRow) *cadence.Tries { return &c.Tries }),
 }
 
 // VariablesHash detects changed variables, independent of the order of the map: they are sent to

@@ -173,6 +173,16 @@ await withModelWorld(program, (world) =>
     await open('suppressions', 'Suppression list');
     await shot('suppressions');
     await asked('suppress', () => button('Leave numbers alone').click());
+    await ask('PUT', '/cadences/evenings', {
+      name: 'Evenings too',
+      rules: 'busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day, at most 4 · at most 3 a day',
+    });
+    await open('cadences', 'Cadences');
+    await page.getByRole('row', { name: 'Evenings too' }).waitFor();
+    await shot('cadences');
+    await asked('cadence', () => fromMenu('Actions for Evenings too', 'Change…'), {
+      fill: () => dialog.getByRole('table', { name: 'Dates' }).waitFor(),
+    });
     await open('webhooks', 'Webhooks');
     await shot('webhooks');
     await asked('webhook-new', () => button('New endpoint').click());

@@ -7,6 +7,7 @@ import type { Code } from './components/code';
 import { code } from './components/code';
 import {
   BotIcon,
+  CadenceIcon,
   EarIcon,
   HistoryIcon,
   KeyIcon,
@@ -83,6 +84,12 @@ export const pages: Page[] = [
     needs: 'operator',
     nav: { label: 'Suppression list', icon: ShieldIcon, section: 'Rules and events' },
     page: code(() => import('./pages/suppressions/suppressions-page')),
+  },
+  {
+    path: '/cadences',
+    needs: 'operator',
+    nav: { label: 'Cadences', icon: CadenceIcon, section: 'Rules and events' },
+    page: code(() => import('./pages/cadences/cadences-page')),
   },
   {
     path: '/webhooks',

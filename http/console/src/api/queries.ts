@@ -37,6 +37,7 @@ export const keys = {
   tail: (id: string) => ['tail', id] as const,
   ladder: (call: string) => ['ladder', call] as const,
   bots: ['bots'] as const,
+  cadences: ['cadences'] as const,
   numbers: ['numbers'] as const,
   health: ['health'] as const,
 };

@@ -1899,6 +1899,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cadences": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List cadences, by name
+         * @description A cadence says when each outcome is redialled; campaigns name it in `cadence_id`.
+         */
+        get: operations["listCadences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cadences/{cadence_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                cadence_id: string;
+            };
+            cookie?: never;
+        };
+        /** One cadence */
+        get: operations["getCadence"];
+        /**
+         * Create or edit a cadence
+         * @description Without `version` it is created. An edit names the version that it was made from, as `version` or as
+         *     `If-Match: "<version>"`; 409 `version_conflict` shows in `current` the cadence that holds now. An edit holds from
+         *     the next attempt of each contact that ends. Role `operator`.
+         */
+        put: operations["putCadence"];
+        post?: never;
+        /**
+         * Delete a cadence
+         * @description 409 `cadence_in_use` while a campaign names it; `errors` names them. Role `operator`.
+         */
+        delete: operations["deleteCadence"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cadences/preview": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * When a contact would be dialled
+         * @description The dials of a contact whose attempts end at once in `outcomes`, the last of them again and again, if nothing but
+         *     the campaign's rules keeps it waiting. The rules need not be stored. The settings are those of `campaign_id`, or the
+         *     defaults with `window`; any that are sent take their place. Nothing is changed.
+         */
+        post: operations["previewCadence"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/bots": {
         parameters: {
             query?: never;
@@ -3555,7 +3635,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -3609,6 +3689,8 @@ export interface components {
              * @default 1800
              */
             retry_delay_s?: number;
+            /** @description A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which outcomes that the cadence leaves out keep. */
+            cadence_id?: string;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -3778,6 +3860,7 @@ export interface components {
              * @default 1800
              */
             retry_delay_s?: number;
+            cadence_id?: string | null;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -3925,6 +4008,8 @@ export interface components {
              * @default 1800
              */
             retry_delay_s: number;
+            /** @description A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which outcomes that the cadence leaves out keep. */
+            cadence_id?: string;
             /** @description Left out = the default list; empty = none. */
             retry_on_system: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -4678,6 +4763,28 @@ export interface components {
                 reason?: string;
                 asked_again_at: components["schemas"]["WhenOrNull"];
             }[];
+        };
+        /**
+         * @description A rule for each class of outcomes (busy, no_answer, machine, congestion, rejected, connected, failed), apart by `·`, `;` or lines: the nth attempt of the class takes the nth step, the last step holds for those after it. A step is a delay (30s, 5m, 3h, 2d), `another part of the day` (morning, afternoon, evening) or `next day`. `at most 4` at the end of a rule is the most attempts of the class, a rule `at most 3 a day` the most on a calling day. A class without a rule keeps the Retry Delay.
+         * @example busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day, at most 4 · at most 3 a day
+         */
+        CadenceRules: string;
+        Cadence: {
+            cadence_id: string;
+            name: string;
+            rules: components["schemas"]["CadenceRules"];
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        CadenceRequest: {
+            name: string;
+            rules: components["schemas"]["CadenceRules"];
+            id?: string;
+            /** @description The version that was edited; left out, the cadence is created. */
+            version?: number;
         };
         BotRequest: {
             id?: string;
@@ -9046,6 +9153,218 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCadences: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        cadences: components["schemas"]["Cadence"][];
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCadence: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                cadence_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cadence. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cadence"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putCadence: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+                /** @description The `version` that was edited, in double quotes or bare. */
+                "If-Match"?: string;
+            };
+            path: {
+                cadence_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CadenceRequest"];
+            };
+        };
+        responses: {
+            /** @description Edited. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cadence"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cadence"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteCadence: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                cadence_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    previewCadence: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    rules: components["schemas"]["CadenceRules"];
+                    campaign_id?: string;
+                    window?: components["schemas"]["Window"];
+                    max_attempts?: number;
+                    retry_delay_s?: number;
+                    retry_on_system?: components["schemas"]["Outcome"][];
+                    /** @description How the attempts end; nobody answers when left out. */
+                    outcomes?: components["schemas"]["Outcome"][];
+                    /**
+                     * Format: date-time
+                     * @description When the first dial is due; now when left out.
+                     */
+                    from?: string;
+                    /** @description The contact's number, for its clock where the window is by that. */
+                    phone?: components["schemas"]["E164"];
+                };
+            };
+        };
+        responses: {
+            /** @description The dials in their order, and why none follows. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        rules: components["schemas"]["CadenceRules"];
+                        dials: {
+                            attempt: number;
+                            /**
+                             * Format: date-time
+                             * @description By the contact's clock.
+                             */
+                            at: string;
+                            outcome: components["schemas"]["Outcome"];
+                            /** @description The rule after which it comes; null for the first dial, and where the Retry Delay holds. */
+                            by: string | null;
+                        }[];
+                        after: {
+                            code: string;
+                            message: string;
+                        };
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -47,6 +47,13 @@ export function clockTime(at: Date, now: Date, zone = viewerZone): string {
   return day(at, zone) === day(now, zone) ? clock(at, zone) : precise(at, zone);
 }
 
+const wall = formatter({ weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
+/** wallTime writes a moment as a clock at its own offset shows it. */
+export function wallTime(at: string): string {
+  return wall(new Date(at.replace(/[+-]\d\d:\d\d$/, 'Z')), 'UTC');
+}
+
 /** minuteOf writes the time of day to the minute; undefined in a zone that the browser does not know. */
 export function minuteOf(at: Date, zone: string): string | undefined {
   return known(zone) ? minute(at, zone) : undefined;

@@ -11,6 +11,9 @@ import { viewerZone } from '../../words/times';
 
 /** What the set-up's log has, in the words of the API. */
 const kinds = [
+  'create_cadence',
+  'change_cadence',
+  'delete_cadence',
   'create_bot',
   'change_bot',
   'delete_bot',

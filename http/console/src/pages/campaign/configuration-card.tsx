@@ -1,6 +1,7 @@
 import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 
+import { useCadences } from '../../api/cadences';
 import { Card } from '../../components/card';
 import { CopyControl } from '../../components/copy-control';
 import { count, seconds } from '../../words/figures';
@@ -25,6 +26,7 @@ const own = new Set([
   'always_on',
   'max_attempts',
   'retry_delay_s',
+  'cadence_id',
   'stop_redials_after_s',
   'redial_only_under_s',
   'config_url',
@@ -69,6 +71,11 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
         <Row field="always_on">{valueOf('always_on', s.always_on)}</Row>
         <Row field="max_attempts">{count(s.max_attempts)}</Row>
         <Row field="retry_delay_s">{seconds(s.retry_delay_s)}</Row>
+        {s.cadence_id !== undefined && (
+          <Row field="cadence_id">
+            <CadenceName id={s.cadence_id} />
+          </Row>
+        )}
         {s.stop_redials_after_s > 0 && (
           <Row field="stop_redials_after_s">{seconds(s.stop_redials_after_s)} of conversation</Row>
         )}
@@ -92,6 +99,11 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
     </Card>
   );
 });
+
+function CadenceName({ id }: { id: string }) {
+  const cadence = useCadences().data?.find((c) => c.cadence_id === id);
+  return cadence === undefined ? id : <span title={cadence.rules}>{cadence.name}</span>;
+}
 
 function Row({
   field,

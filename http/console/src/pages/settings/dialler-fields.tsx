@@ -1,5 +1,6 @@
 import { Accordion, Chip, Fieldset, Group, MultiSelect, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
 
+import { useCadences } from '../../api/cadences';
 import { listable } from '../../words/outcomes.gen';
 import { namesOf } from '../../words/settings';
 import { outcome } from '../../words/states';
@@ -140,6 +141,7 @@ function RetryFields({ form }: { form: Form }) {
     <Fieldset legend="Attempts and retries">
       <Stack gap="sm">
         <SettingFields form={form} names={['max_attempts', 'retry_delay_s']} />
+        <CadenceField form={form} />
         <MultiSelect
           {...about('retry_on_system')}
           data={listable.map((o) => ({ value: o, label: outcome[o].label }))}
@@ -164,6 +166,7 @@ function RetryFields({ form }: { form: Form }) {
           placed={[
             'max_attempts',
             'retry_delay_s',
+            'cadence_id',
             'retry_on_system',
             'retry_on_custom',
             'stop_redials_after_s',
@@ -172,6 +175,26 @@ function RetryFields({ form }: { form: Form }) {
         />
       </Stack>
     </Fieldset>
+  );
+}
+
+/** CadenceField offers the cadences; without any there is nothing to choose. */
+function CadenceField({ form }: { form: Form }) {
+  const cadences = useCadences().data ?? [];
+  const id = form.draft.cadence_id ?? '';
+  if (cadences.length === 0 && id === '') return null;
+  return (
+    <Select
+      {...about('cadence_id')}
+      placeholder="None: the Retry Delay alone"
+      data={cadences.map((c) => ({ value: c.cadence_id, label: c.name }))}
+      value={id === '' ? null : id}
+      onChange={(v) => form.set({ cadence_id: v ?? '' })}
+      error={form.error('cadence_id')}
+      clearable
+      clearButtonProps={{ 'aria-label': 'No cadence' }}
+      searchable
+    />
   );
 }
 
