@@ -203,8 +203,8 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 	c.Reaching.Asked, c.Reaching.Since = true, c.in.Boot
 	c.emit(&AttachBot{Bot: c.Bot.ID, Since: c.in.Boot, Attach: engine.AttachBot{
 		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.in.Process.Endpoints(&c.Bot),
-		AuthToken: c.Bot.AuthToken, Account: c.Bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,
-		Socket: c.Socket,
+		AuthToken: c.Bot.AuthToken, Headers: c.Bot.Headers, Account: c.Bot.Account, Parameters: c.parameters(),
+		Deadline: e.Deadline, Socket: c.Socket,
 	}})
 }
 

@@ -18,9 +18,10 @@
 // # Invariants
 //
 //   - The first two messages on a socket are connected and start, once each; a
-//     socket that only asks whether the bot is there (Client.Ask) has none, and one that
-//     is opened ahead of its call (Client.OpenAhead) has none before a call takes it.
-//     Only pings are sent on it meanwhile.
+//     socket that only asks whether the bot is there (Client.Ask, where the bot's probe
+//     is a session) has none, and one that is opened ahead of its call
+//     (Client.OpenAhead) has none before a call takes it. Only pings are sent on it
+//     meanwhile.
 //   - sequenceNumber counts from 1 at start without gaps; chunk counts media
 //     frames from 1; timestamp is media time in milliseconds since start.
 //   - A mark is echoed once, when everything queued before it was played or

@@ -272,7 +272,7 @@ func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 		return context.Canceled
 	}
 	l.state = linkUp
-	l.req.Parameters = nil // personal data is not kept longer than needed
+	l.req.Parameters, l.req.Headers = nil, nil // personal data and secrets are not kept longer than needed
 	l.seq = 1
 	l.mu.Unlock()
 	l.client.stats.FramesSent.Add(2)

@@ -2,7 +2,6 @@ package botlink
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -405,52 +404,6 @@ func TestABotThatDoesNotCloseIsLeftAfterTheLinger(t *testing.T) {
 	l.Stop()
 	wait(t, l.Done())
 	h.none()
-}
-
-func TestAQuestionMakesTheUpgradeAndSaysNothing(t *testing.T) {
-	b := newBot(t, false)
-	c := client(t, Config{})
-	if err := c.Ask(context.Background(), b.url(), "token"); err != nil {
-		t.Fatal(err)
-	}
-	if got := (<-b.headers).Get("X-Twilio-Signature"); got != Sign("token", b.url()) {
-		t.Fatalf("signature %q", got)
-	}
-	p := b.conn()
-	if _, m, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		t.Fatalf("it heard %q and %v", m, err)
-	}
-	if s := c.Stats(); s.Asked.Load() != 1 || s.Connected.Load()+s.Failed.Load() != 0 || s.Open.Load() != 0 {
-		t.Fatalf("asked %d, connected %d", s.Asked.Load(), s.Connected.Load())
-	}
-}
-
-func TestAQuestionThatIsNotTakenSaysWhyWithoutTheAddress(t *testing.T) {
-	c := client(t, Config{})
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = silent.Close() })
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
-	sick := newBot(t, false)
-	sick.status = 503
-	f := func(url, want string, limit time.Duration) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		if err := c.Ask(ctx, url, ""); err == nil || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "secret") {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	f("ws://"+silent.Addr().String()+"/?secret", "in time", 300*time.Millisecond)
-	f("ws://"+closed.Addr().String()+"/?secret", "connection refused", patience)
-	f(sick.url()+"&secret", "HTTP 503", patience)
 }
 
 func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {

@@ -4648,10 +4648,22 @@ export interface components {
             endpoints: string[];
             account: string;
             has_auth_token: boolean;
+            /** @description Names of the headers of its own; their values are never shown. */
+            headers: {
+                name: string;
+            }[];
+            health_url?: string;
+            probe: components["schemas"]["BotProbe"];
             required_variables: string[];
             created_at: components["schemas"]["When"];
             status?: components["schemas"]["BotStatus"];
         };
+        /**
+         * @description How a socket is asked whether it is there, without a `health_url`. `connection`: TCP, and TLS of wss:// addresses; no request is made.
+         *     `session`: the signed upgrade, closed again before any frame.
+         * @enum {string}
+         */
+        BotProbe: "connection" | "session";
         /**
          * @description `unknown`: not tried yet. `up`: the last call or question was taken. `doubtful`: a call was not taken, and the endpoint is being asked. `down`: it does not
          *     answer, or takes no call; it is asked until it does. `trying`: it answers again, and one call at a time shows whether it takes calls. `off`: the bot is not active.
@@ -4686,6 +4698,20 @@ export interface components {
             endpoints: string[];
             /** @description Left out: unchanged; null: removed. A SIP bot that challenges is answered with the user of its address and this as the password. */
             auth_token?: string | null;
+            /** @description Headers of every request that opens a socket, and of those to `health_url`: an Authorization that the bot wants, for example. Stored like a password. Left out: unchanged; null: removed. A header without a value keeps the stored one. Not for SIP bots. */
+            headers?: {
+                /** @example Authorization */
+                name: string;
+                /** @description Printable ASCII. */
+                value?: string;
+            }[] | null;
+            /**
+             * @description Asked with GET whether the bot takes calls; any 2xx means yes, redirects are not followed. An http:// or https:// address answers for all endpoints; a path (/health) is asked at each endpoint itself. With it no session is opened to ask. Not for SIP bots.
+             * @example /health
+             */
+            health_url?: string | null;
+            /** @default connection */
+            probe?: components["schemas"]["BotProbe"];
             /** @description AC and 32 hex digits; made when left out. */
             account?: string;
             required_variables?: string[];
