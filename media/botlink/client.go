@@ -21,6 +21,10 @@ type Config struct {
 	// its side; default 2 s.
 	LingerTimeout time.Duration
 	TLS           *tls.Config // nil means the system's certificates
+	// Result stores what a bot reports of its call, a JSON object, and returns the answer for it, or
+	// nil. It is called from a goroutine of its own, for one result of a session at a time. nil
+	// means that results are unknown frames.
+	Result func(call engine.CallID, result []byte) []byte
 }
 
 // Stats are counters since the start, except Open and Ahead.

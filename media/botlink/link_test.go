@@ -2,8 +2,6 @@ package botlink
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"strconv"
@@ -12,6 +10,8 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
+
+	"dialler/engine"
 )
 
 func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
@@ -19,9 +19,7 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 		b := newBot(t, secure)
 		cfg := Config{}
 		if secure {
-			pool := x509.NewCertPool()
-			pool.AddCert(b.server.Certificate())
-			cfg.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+			cfg.TLS = trusting(b)
 		}
 		c, h := client(t, cfg), listen(t)
 		r := request(b.url())
@@ -420,4 +418,62 @@ func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {
 	}
 	l.Stop()
 	wait(t, l.Done())
+}
+
+func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
+	stored := make(chan string, 10)
+	goOn := make(chan struct{})
+	cfg := Config{LingerTimeout: patience, Result: func(call engine.CallID, result []byte) []byte {
+		stored <- string(call) + string(result)
+		<-goOn
+		return []byte(`{"status":"ok"}`)
+	}}
+	l, p, h, c := connect(t, cfg)
+	call := string(request().Call)
+	send := func(result string) { p.text(`{"event":"result","streamSid":"MZ","result":` + result + `}`) }
+	want := func(result string) {
+		t.Helper()
+		select {
+		case got := <-stored:
+			if got != call+result {
+				t.Errorf("stored %s, want %s", got, result)
+			}
+		case <-time.After(patience):
+			t.Fatal("nothing was stored")
+		}
+	}
+	for _, wrong := range []string{`null`, `"sold"`, `[1]`} {
+		send(wrong)
+	}
+	send(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
+	want(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
+	// While one is being stored audio goes on, and of those that wait the newest counts.
+	send(`{"n":1}`)
+	send(`{"n":2}`)
+	p.say([]byte{1, 2, 3})
+	play(t, l, 3)
+	close(goOn)
+	want(`{"n":2}`)
+	for _, seq := range []string{"2", "3"} {
+		if f := p.next(); f.Event != "result" || f.Sequence != seq || f.Stream != string(request().Session) ||
+			f.Result.Status != "ok" {
+			t.Errorf("answered by %+v", f)
+		}
+	}
+	if n := c.Stats().Malformed.Load(); n != 3 {
+		t.Errorf("%d frames were malformed, want 3", n)
+	}
+	// A bot that is told of the end may still give its result.
+	l.Stop()
+	if f := p.next(); f.Event != "stop" {
+		t.Errorf("%+v", f)
+	}
+	send(`{"n":3}`)
+	want(`{"n":3}`)
+	if _, _, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Errorf("after stop: %v", err)
+	}
+	_ = p.Close()
+	wait(t, l.Done())
+	h.none()
 }
