@@ -43,7 +43,7 @@ async def conversation(ws):
                 speaking, interrupted = False, interrupted + 1
                 await send("clear")  # forget what was not played yet
         elif event == "mark" and frame["mark"]["name"] == "greeting":
-            goodbye = asyncio.create_task(say(500, "goodbye", after=1))
+            speaking, goodbye = False, asyncio.create_task(say(500, "goodbye", after=1))
         elif event == "mark":  # goodbye
             await send("result", result=result("greeted"))
         elif event == "result":
