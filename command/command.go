@@ -27,6 +27,7 @@ type cli struct {
 	Bench   benchCmd   `cmd:"" help:"${help_bench}"`
 	Sim     simCmd     `cmd:"" help:"${help_sim}"`
 	Trunk   trunkCmd   `cmd:"" help:"Carrier connections."`
+	Bot     botCmd     `cmd:"" help:"Voice bots."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys, and the signing key."`
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`

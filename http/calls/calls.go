@@ -282,8 +282,9 @@ func (s *API) TakeResult(r *wire.Request) error {
 // keptStatus is the status of a result that is stored once the database is back.
 const keptStatus = "kept"
 
-func (s *API) storeResult(ctx context.Context, id engine.CallID, f form.Form) (reply storedReply, err error) {
-	res := attempt.Result{
+// ReadResult reads a result, and which of its fields the API does not know.
+func ReadResult(f form.Form, now time.Time) (res attempt.Result, rest form.Leftovers, err error) {
+	res = attempt.Result{
 		Disposition:    f.Text("disposition", form.Optional, 255),
 		SubDisposition: f.Text("sub_disposition", form.Optional, 255),
 		Summary:        f.Text("summary", form.Optional, 16<<10),
@@ -291,9 +292,8 @@ func (s *API) storeResult(ctx context.Context, id engine.CallID, f form.Form) (r
 		DoNotCall:      f.Flag("do_not_call", false),
 		TranscriptURL:  f.Link("transcript_url"),
 		RecordingURL:   f.Link("recording_url"),
-		ReceivedAt:     s.Now(),
+		ReceivedAt:     now,
 	}
-	var rest form.Leftovers
 	if cb, ok := f.Object("callback"); ok {
 		res.Callback = &attempt.Callback{
 			Requested: cb.Flag("requested", false), At: cb.When("at"), Reason: cb.Text("reason", form.Optional, 500),
@@ -302,7 +302,12 @@ func (s *API) storeResult(ctx context.Context, id engine.CallID, f form.Form) (r
 	}
 	rest.Take(f)
 	res.Unknown = rest.Kept
-	if err := f.Errs.Err(); err != nil {
+	return res, rest, f.Errs.Err()
+}
+
+func (s *API) storeResult(ctx context.Context, id engine.CallID, f form.Form) (reply storedReply, err error) {
+	res, rest, err := ReadResult(f, s.Now())
+	if err != nil {
 		return reply, err
 	}
 	later, err := s.Calls.SubmitResult(ctx, campaign.SubmitResult{Call: id, Result: res})
