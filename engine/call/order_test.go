@@ -2,6 +2,8 @@ package call
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -448,5 +450,17 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 	r.apply(&SeatGranted{Attempt: first})
 	if !r.has("refused") && len(r.log) > 0 {
 		t.Errorf("%v", r.log)
+	}
+}
+
+func TestThePageOfBotsNamesEveryParameter(t *testing.T) {
+	page, err := os.ReadFile("../../docs/bots.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range standard {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/bots.md does not name %s", name)
+		}
 	}
 }

@@ -6,8 +6,9 @@
 //
 // To the bot: connected, start, media, dtmf, mark, stop. From the bot: media (any size, faster than
 // real time), mark, clear; and two of our own additions to the format: verdict, the bot is not
-// talking to a person, and result, which is answered by a frame of the same name. Audio is raw 8 kHz μ-law in both directions; WriteFrame takes what the callee says,
-// ReadFrame returns what the callee is to hear.
+// talking to a person, and result, which is answered by a frame of the same name. Audio is raw 8 kHz
+// μ-law in both directions; WriteFrame takes what the callee says, ReadFrame returns what the callee
+// is to hear. docs/bots.md has every field.
 //
 // # What it must not know
 //

@@ -44,7 +44,8 @@ func FuzzParse(f *testing.F) {
 		`{"event":"media","streamSid":"MZ1","media":{"payload":"AAEC/w=="}}`, `{"event":"media","media":{"payload":"a\/b="}}`,
 		` { "event" : "mark" , "mark" : { "name" : "x\"y" } } `, `{"event":"clear"}`,
 		`{"event":"verdict","verdict":{"name":"machine"}}`,
-		`{"event":"result","result": {"a":[{"b":"}"}], "c":null} }`, `{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`,
+		`{"event":"result","result": {"a":[{"b":"}"}], "c":null} }`,
+		`{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`,
 		`[]`, `{"event":1}`,
 	} {
 		f.Add([]byte(s))

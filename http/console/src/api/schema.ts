@@ -4694,7 +4694,7 @@ export interface components {
             active?: boolean;
             /** @default 1 */
             seats?: number;
-            /** @description Where the bot is reached, tried in this order: either all ws:// or wss:// URLs, or all sip:user@host[:port][;transport=udp|tcp|tls]. A SIP bot gets an INVITE whose From is the contact's number and whose headers X-call_id, X-attempt_id, X-campaign_id, X-contact_id, X-run, X-from_number, X-to_number, X-result_url, X-result_token and one X- header per variable say what the call is about: X- and the name as it is, bytes that no header name can have replaced by "_". Values over 1024 bytes are left out, and so is what does not fit into 8192 bytes of such headers. Either side's BYE ends the call. */
+            /** @description Where the bot is reached, tried in this order: either all ws:// or wss:// URLs, or all sip:user@host[:port][;transport=udp|tcp|tls]. A SIP bot gets an INVITE whose From is the contact's number and whose headers X-call_id, X-attempt_id, X-campaign_id, X-contact_id, X-run, X-from_number, X-to_number, X-result_url, X-result_token, X-api_base, X-attempt_number, X-amd_verdict, X-transfer_targets, X-traceparent and one X- header per variable say what the call is about: X- and the name as it is, bytes that no header name can have replaced by "_". Values over 1024 bytes are left out, and so is what does not fit into 8192 bytes of such headers. Either side's BYE ends the call. */
             endpoints: string[];
             /** @description Left out: unchanged; null: removed. A SIP bot that challenges is answered with the user of its address and this as the password. */
             auth_token?: string | null;
