@@ -157,6 +157,17 @@ func TestABotThatRefusesEverySessionIsFoundOutBeforeAnybodyIsCalled(t *testing.T
 		t.Errorf("%d calls were placed", n)
 	}
 	w.act(id, "stop").expect(200)
+	// The session of a bot that takes it is the call's.
+	w.endpoints(w.bot.URL())
+	call := w.dialout(newNumber())
+	w.session(call, "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
+	if s := w.bot.Summary(); s.Probes != 0 || s.Sessions != 1 {
+		t.Errorf("the bot saw %+v", s)
+	}
+	if !w.bot.HangUp(call) {
+		t.Error("the session is gone")
+	}
+	w.ended(call, engine.OutcomeCompleted)
 	w.quiet()
 }
 

@@ -448,13 +448,18 @@ func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
 	send(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
 	want(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
 	// While one is being stored audio goes on, and of those that wait the newest counts.
-	send(`{"n":1}`)
-	send(`{"n":2}`)
+	for _, n := range []string{"1", "2"} {
+		send(`{"n":` + n + `}`)
+		p.mark(n) // comes back when the frames before it were read
+		if f := p.next(); f.Event != "mark" {
+			t.Errorf("%+v", f)
+		}
+	}
 	p.say([]byte{1, 2, 3})
 	play(t, l, 3)
 	close(goOn)
 	want(`{"n":2}`)
-	for _, seq := range []string{"2", "3"} {
+	for _, seq := range []string{"4", "5"} {
 		if f := p.next(); f.Event != "result" || f.Sequence != seq || f.Stream != string(request().Session) ||
 			f.Result.Status != "ok" {
 			t.Errorf("answered by %+v", f)
