@@ -259,7 +259,8 @@ export interface paths {
         /**
          * Store the result of a conversation
          * @description An upsert by call, accepted late. The bearer is the per-call `result_token` that the bot received;
-         *     or an API key with the scope `results`.
+         *     or an API key with the scope `results`. A bot may give it on its socket instead, as
+         *     `{"event": "result", "result": {…}}`, and is answered there.
          *
          *     A field that the API does not know does not lose the others: it is stored, shown as `result.unknown_fields` of
          *     the call, and named in the answer. A wrong value of a known field is refused with 422.
