@@ -21,7 +21,7 @@ func example(t *testing.T, program, path, token string) (endpoint string) {
 	t.Helper()
 	port := strconv.Itoa(ports.Of(t))
 	endpoint = "ws://127.0.0.1:" + port + "/calls"
-	cmd := exec.Command(program, filepath.Join("..", "examples", path)) //nolint:gosec // the test's own
+	cmd := exec.Command(program, filepath.Join("..", "examples", path))
 	libraries, err := filepath.Abs(consoleDir + "/node_modules")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func example(t *testing.T, program, path, token string) (endpoint string) {
 func python(t *testing.T) string {
 	t.Helper()
 	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import websockets").Run() == nil { //nolint:gosec // one of two names
+		if exec.Command(p, "-c", "import websockets").Run() == nil {
 			return p
 		}
 	}
