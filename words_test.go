@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,8 +46,9 @@ func proseIn(path string) bool {
 	return slices.Contains([]string{".go", ".md", ".yaml", ".ts", ".tsx", ".sql", ".sh"}, filepath.Ext(path))
 }
 
-// Prose that reads as translated is rejected.
-func TestProseIsPlainEnglish(t *testing.T) {
+// eachOfOurs calls f with each file whose prose is ours.
+func eachOfOurs(t *testing.T, f func(path, text string)) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -62,17 +64,44 @@ func TestProseIsPlainEnglish(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for n, line := range strings.Split(strings.ToLower(string(text)), "\n") {
+		f(path, string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Prose that reads as translated is rejected.
+func TestProseIsPlainEnglish(t *testing.T) {
+	eachOfOurs(t, func(path, text string) {
+		for n, line := range strings.Split(strings.ToLower(text), "\n") {
 			for phrase, plain := range unplain {
 				if i := strings.Index(line, phrase); i >= 0 && alone(line, i, len(phrase)) {
 					t.Errorf("%s:%d: %q: say %s", path, n+1, phrase, plain)
 				}
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// durationKey matches the key of a duration in a log line.
+var durationKey = regexp.MustCompile(`\.Dur\("(\w+)"|^\s*Dur\("(\w+)"`)
+
+// Durations are logged in milliseconds, which their keys must say.
+func TestTheKeyOfADurationInTheLogSaysItsUnit(t *testing.T) {
+	found := 0
+	eachOfOurs(t, func(path, text string) {
+		for n, line := range strings.Split(text, "\n") {
+			for _, m := range durationKey.FindAllStringSubmatch(line, -1) {
+				if found++; !strings.HasSuffix(m[1]+m[2], "_ms") {
+					t.Errorf("%s:%d: %q: end it with _ms", path, n+1, m[1]+m[2])
+				}
+			}
+		}
+	})
+	if found < 5 {
+		t.Errorf("only %d durations were found", found)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"dialler/process"
 )
 
+// commandLine is recorded as the author of what commands change.
+var commandLine = engine.Who{Name: "command line"}
+
 type userCmd struct {
 	Add   userAddCmd   `cmd:"" help:"Add a user; a generated password is printed once."`
 	Reset userResetCmd `cmd:"" help:"Give a user a new password, printed once; logs the user out everywhere."`
@@ -26,6 +29,9 @@ type userAddCmd struct {
 
 // Run adds a user.
 func (u *userAddCmd) Run(log zerolog.Logger) error {
+	if err := access.CheckEmail(u.Email); err != nil {
+		return err
+	}
 	ctx := context.Background()
 	s, done, err := u.open(ctx, log)
 	if err != nil {
@@ -33,7 +39,7 @@ func (u *userAddCmd) Run(log zerolog.Logger) error {
 	}
 	defer done()
 	password := access.NewPassword()
-	if err := process.AddUser(ctx, s, u.Email, u.Role, password); err != nil {
+	if err := process.AddUser(ctx, s, u.Email, u.Role, password, commandLine); err != nil {
 		return err
 	}
 	fmt.Printf("%s added as %s, password (shown once): %s\n", strings.ToLower(u.Email), u.Role, password)
@@ -65,7 +71,7 @@ func (u *userResetCmd) Run(log zerolog.Logger) error {
 		ctx,
 		known.ID,
 		func(x *engine.User) { x.PasswordHash, x.Active = access.HashPassword(password), true },
-		engine.Who{Name: "command line"},
+		commandLine,
 	)
 	if err != nil {
 		return err
@@ -88,6 +94,9 @@ type keyCreateCmd struct {
 
 // Run creates a key.
 func (k *keyCreateCmd) Run(log zerolog.Logger) error {
+	if err := access.CheckScopes(k.Scopes); err != nil {
+		return err
+	}
 	ctx := context.Background()
 	s, done, err := k.open(ctx, log)
 	if err != nil {
@@ -96,7 +105,7 @@ func (k *keyCreateCmd) Run(log zerolog.Logger) error {
 	defer done()
 	full, key := access.NewAPIKey(k.Name, time.Now())
 	key.Scopes = k.Scopes
-	if err := s.Accounts.CreateKey(ctx, key, engine.Who{Name: "command line"}); err != nil {
+	if err := s.Accounts.CreateKey(ctx, key, commandLine); err != nil {
 		return err
 	}
 	fmt.Println(full)

@@ -22,6 +22,7 @@ type dbCmd struct {
 	Anchors       dbAnchorsCmd       `cmd:"" help:"${help_db_anchors}"`
 	AcceptRestore dbAcceptRestoreCmd `cmd:"" help:"Let the dialler run on a database that was restored from a backup."`
 	Erase         dbEraseCmd         `cmd:"" help:"Erase a person: number and variables from every table and recording."`
+	Strays        dbStraysCmd        `cmd:"" name:"stray-recordings" help:"${help_db_strays}"`
 	Encrypt       dbEncryptCmd       `cmd:"" name:"encrypt-secrets" help:"${help_db_encrypt_secrets}"`
 	URL           dbURLCmd           `cmd:"" name:"url" help:"Print the address of the private PostgreSQL, for psql."`
 }
@@ -129,7 +130,7 @@ func (d *dbAuditCmd) Run(log zerolog.Logger) error {
 	}
 	id := engine.CampaignID(d.Campaign)
 	of := process.AuditOf{Campaign: id, Seals: d.Seals, Out: os.Stdout, JSON: d.JSON, Since: d.Since}
-	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if isTerminal(os.Stderr) {
 		of.Progress = os.Stderr
 	}
 	err = process.Audit(ctx, s, of, trusted...)
@@ -181,6 +182,35 @@ func (d *dbAnchorsCmd) Run(log zerolog.Logger) error {
 	})
 }
 
+type dbStraysCmd struct {
+	storeFlags    `embed:""`
+	RecordingsDir string `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
+	Delete        bool   `help:"Delete them: nobody can ask for them, and no retention ends them."`
+}
+
+// Run names the recordings whose calls the database does not know, one a line.
+func (d *dbStraysCmd) Run(log zerolog.Logger) error {
+	ctx, cancel := signals()
+	defer cancel()
+	s, done, err := d.openToRead(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	files, err := d.recordings(d.RecordingsDir, log)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	return process.StrayRecordings(ctx, s, files, func(id string) error {
+		fmt.Println(id)
+		if !d.Delete {
+			return nil
+		}
+		return files.Remove(id)
+	})
+}
+
 type dbAcceptRestoreCmd struct {
 	storeFlags `embed:""`
 }
@@ -194,7 +224,7 @@ func (d *dbAcceptRestoreCmd) Run(log zerolog.Logger) error {
 		return err
 	}
 	defer done()
-	was, err := s.AcceptRestore(ctx, engine.Who{Name: "command line"})
+	was, err := s.AcceptRestore(ctx, commandLine)
 	switch {
 	case err != nil:
 		return err

@@ -36,8 +36,9 @@ func TestACommandRefusesAFolderWithoutADatabaseAndMakesNothing(t *testing.T) {
 	commands := map[string][]string{
 		"db audit": {"db", "audit"}, "db anchors": {"db", "anchors"}, "db accept-restore": {"db", "accept-restore"},
 		"db erase": {"db", "erase",
-			"--number=+4915112345678"},
-		"db encrypt-secrets": {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"},
+			"--number=+4915112345678"}, "trunk check": {"trunk", "check", "carrier-1"},
+		"db stray-recordings": {"db", "stray-recordings"},
+		"db encrypt-secrets":  {"db", "encrypt-secrets"}, "user add": {"user", "add", "ada@example.org"},
 		"user reset": {"user", "reset", "ada@example.org"},
 		"key create": {"key", "create", "crm"}, "key rotate": {"key", "rotate"}, "audit cdr": {"audit", "cdr", "-"},
 		"export evidence": {"export", "evidence", "--campaign=cmp_1", "-o", out},

@@ -17,7 +17,7 @@ type dbEraseCmd struct {
 	Number        string        `help:"${help_db_erase_number}" required:"" placeholder:"NUMBER"`
 	Suppress      *bool         `help:"${help_db_erase_suppress}" negatable:""`
 	RecordingsDir string        `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
-	CalleePeriod  time.Duration `name:"callee-period" help:"Period of --callee-cap, when serve has one." default:"0"`
+	CalleePeriod  time.Duration `name:"callee-period" help:"Longest period of limits on calls to a number." default:"0"`
 }
 
 // Run erases a person, who must no longer be open in any campaign.
@@ -44,7 +44,7 @@ func (d *dbEraseCmd) Run(log zerolog.Logger) error {
 	defer files.Close()
 	e := process.Eraser{Store: s, Files: files, CalleePeriod: d.CalleePeriod,
 		Flights: process.NewFlights(data, func() process.Flags { return process.Flags{} }, time.Now, log)}
-	out, err := e.Erase(ctx, n, d.Suppress, engine.Who{Name: "command line"})
+	out, err := e.Erase(ctx, n, d.Suppress, commandLine)
 	if err != nil {
 		return err
 	}

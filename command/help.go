@@ -5,8 +5,13 @@ import "github.com/alecthomas/kong"
 // help has the longer texts of --help, by the file of their command. Tags refer to them:
 // ${help_sandbox}.
 var help = kong.Vars{
-	"help_config":    "YAML file with settings: each key is a flag's name.",
-	"help_log_level": "Minimum level of log lines: debug, info, warn, error.",
+	"help_completion": "Print a script by which a shell completes commands and flags: " +
+		"source <(dialler completion bash).",
+	"help_config_check": "Say everything that is wrong with the settings, with file, line and setting; nothing is " +
+		"started. Exit status 1 if anything is.",
+	"help_config_show": "Print each setting as it is in effect, and where it comes from; secrets are not shown.",
+	"help_config":      "YAML file with settings: each key is a flag's name.",
+	"help_log_level":   "Minimum level of log lines: debug, info, warn, error.",
 	"help_sandbox": "Run the dialler with a model carrier, a model bot and a " +
 		"campaign of 400 contacts, all on this machine.",
 	"help_bot_check": "Hold one conversation with a bot, as a call would, and explain what is wrong. " +
@@ -70,6 +75,7 @@ var help = kong.Vars{
 
 	"help_db_migrate": "Upgrade the database to this version's schema; serve does so by itself.",
 	"help_db_audit":   "Compare tables, events and their hash chain; fails when anything differs, and names it.",
+	"help_db_strays":  "Name the recordings in the folder whose calls the database does not know, as after a restore.",
 	"help_db_encrypt_secrets": "Encrypt trunk passwords, bot tokens and webhook secrets with the first key, " +
 		"including those under old keys.",
 	"help_db_audit_seals": "A file of seals to compare the installation's record with, seals.jsonl of any node or a " +
@@ -106,7 +112,7 @@ var help = kong.Vars{
 	"help_sim_what_if": "Compare: a key and its values, such as cap=1%,3%; may be " +
 		"given several times, every combination is played.",
 
-	"help_store_database_url":     "Your PostgreSQL; the private one in the data folder when empty.",
+	"help_store_db":               "URL of your PostgreSQL; the private one in the data folder when empty.",
 	"help_store_secrets_key_file": "File with the keys that encrypt secrets in the database.",
 	"help_store_signing_key": "The installation's key, which signs what is done to its record; signing_key.pem in the " +
 		"data folder when empty.",
@@ -115,6 +121,11 @@ var help = kong.Vars{
 		"file; within ten minutes it needs no restart.",
 	"help_key_rotate_new": "The new key, an Ed25519 private key in PEM; one is made when empty.",
 
+	"help_trunk_check": "Check a trunk without a call: DNS, connection, TLS, OPTIONS, registration, NAT. One sentence " +
+		"a finding; exit status 10 to 16, one for each kind of fault.",
+	"help_trunk_check_trunk": "Trunk of the configuration file or of the database, or an address: " +
+		"sip:carrier.example:5060;transport=tls.",
+	"help_trunk_check_sip":     "Address that we send from, with any free port; the default route's when empty.",
 	"help_trunk_test_api":      "Address of the running dialler.",
 	"help_trunk_test_password": "The administrator's password; read from standard input when empty.",
 }

@@ -248,7 +248,7 @@ func newAdminPassword(ctx context.Context, p *process.Process) (string, error) {
 	}
 	password := access.NewPassword()
 	if !ok {
-		return password, process.AddUser(ctx, p.Store(), process.FirstAdminEmail, "admin", password)
+		return password, process.AddUser(ctx, p.Store(), process.FirstAdminEmail, "admin", password, engine.System)
 	}
 	_, err = p.Store().Accounts.UpdateUser(
 		ctx,

@@ -2,7 +2,7 @@ package command
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -37,6 +37,10 @@ var exitStatus = map[string]int{
 	"recording_not_closed": 2, // it replays as far as it goes
 	"signer_unknown":       2, // a file is whole, but nobody says by whom
 	"database_in_use":      3, // another dialler serves the database
+
+	// dialler trunk check
+	"trunk_dns": 10, "trunk_unreachable": 11, "trunk_tls": 12, "trunk_silent": 13, "trunk_credentials": 14,
+	"trunk_refused": 15, "trunk_nat": 16,
 }
 
 // collectAt is the heap growth before a garbage collection, in per cent of the live heap.
@@ -50,10 +54,15 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	log := c.logger()
+	for _, name := range c.sources.strangers() {
+		log.Warn().Str("variable", name).
+			Msg("an environment variable that is named like a setting and is none is ignored")
+	}
 	if servesLong(k.Command()) {
 		steadyMonitor()
 	}
-	return k.Run(c, c.logger())
+	return k.Run(c, log)
 }
 
 // servesLong says whether a command runs until it is told to end.
@@ -171,14 +180,16 @@ func (c *cli) reload(ctx context.Context, p *process.Process) (restart []string,
 	return restart, nil
 }
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print one JSON object: version, commit, date, modified, go."`
+}
 
-// Run prints the version.
-func (versionCmd) Run() error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return errors.New("no build information")
+// Run prints what the program was built from.
+func (v versionCmd) Run() error {
+	b := process.ThisBuild()
+	if v.JSON {
+		return json.NewEncoder(os.Stdout).Encode(b)
 	}
-	fmt.Println("dialler", info.Main.Version, info.GoVersion)
-	return nil
+	_, err := fmt.Println(b)
+	return err
 }

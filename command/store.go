@@ -17,7 +17,7 @@ import (
 
 // storeFlags select the database that a command works on.
 type storeFlags struct {
-	DatabaseURL string `name:"database-url" help:"${help_store_database_url}" env:"DIALLER_DATABASE_URL,DATABASE_URL"`
+	DatabaseURL string `name:"database-url" help:"${help_store_db}" env:"DIALLER_DATABASE_URL,DATABASE_URL" secret:""`
 	DataDir     string `name:"data-dir" help:"Folder of the private PostgreSQL."`
 	Instance    string `help:"Which private database: main, sandbox." enum:"main,sandbox" default:"main"`
 	// SecretsKeyFile and SigningKey are the same as in serve.

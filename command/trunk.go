@@ -15,7 +15,8 @@ import (
 )
 
 type trunkCmd struct {
-	Test trunkTestCmd `cmd:"" help:"Place one call through a trunk and explain every step of it."`
+	Check trunkCheckCmd `cmd:"" help:"${help_trunk_check}"`
+	Test  trunkTestCmd  `cmd:"" help:"Place one call through a trunk and explain every step of it."`
 }
 
 // trunkTestCmd asks a running dialler for a call and follows it.
@@ -26,7 +27,7 @@ type trunkTestCmd struct {
 	From     string        `help:"Outbound number to show; any configured one when empty." placeholder:"NUMBER"`
 	API      string        `name:"api" help:"${help_trunk_test_api}" default:"http://127.0.0.1:8080" placeholder:"URL"`
 	Email    string        `help:"Administrator to log in as." default:"${first_admin}" placeholder:"EMAIL"`
-	Password string        `help:"${help_trunk_test_password}" env:"DIALLER_PASSWORD"`
+	Password string        `help:"${help_trunk_test_password}" env:"DIALLER_PASSWORD" secret:""`
 	Talk     time.Duration `help:"How long an answered call is kept up." default:"10s"`
 	Timeout  time.Duration `help:"How long the whole test may take." default:"2m"`
 }

@@ -34,6 +34,7 @@ const (
 	schemasFolder  = "pkg/openapiclient/builtins/1.30"
 	helmPatience   = 10 * time.Minute
 	chart          = "helm/dialler"
+	someImage      = "--set=image.repository=registry.example.com/dialler"
 	someDatabase   = "--set=database.existingSecret=dialler-database"
 	threeOfCluster = "--set=replicas=3,cluster.url=etcd://etcd:2379/dialler,signingKey.existingSecret=dialler-signing"
 )
@@ -70,7 +71,7 @@ type object struct {
 // render returns the objects that the chart makes.
 func render(t *testing.T, args ...string) []object {
 	t.Helper()
-	text, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"}, args...)...)
+	text, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30", someImage}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func strangers(s *openapi3.Schema, v any, at string) (wrong []error) {
 
 func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 	t.Parallel()
-	if said, err := runHelm(t, "lint", "--strict", chart, someDatabase); err != nil {
+	if said, err := runHelm(t, "lint", "--strict", chart, someImage, someDatabase); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	k := newKubernetes(t)
@@ -203,6 +204,12 @@ func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 			"--set=hostNetwork=false,database.url=postgres://a:b@c/d,sip.external=203.0.113.9,persistence.storageClass=fast",
 			"--set=ingress.enabled=true,ingress.host=d.example.com,ingress.tlsSecret=tls,ingress.className=nginx,image.tag=v1",
 			"--set=secretEnv[0].name=CARRIER_PASSWORD,secretEnv[0].secret=carrier,secretEnv[0].key=password",
+			"--set=extraEnv[0].name=SSL_CERT_DIR,extraEnv[0].value=/etc/roots,extraVolumes[0].name=roots," +
+				"extraVolumes[0].secret.secretName=roots,extraVolumeMounts[0].name=roots," +
+				"extraVolumeMounts[0].mountPath=/etc/roots,extraVolumeMounts[0].readOnly=true",
+			"--set=serviceAccount.create=true,serviceAccount.annotations.a=b,podLabels.team=voice,priorityClassName=calls," +
+				"topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].topologyKey=zone," +
+				"topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway",
 			"--set=nodeSelector.role=voice,tolerations[0].operator=Exists,podAnnotations.a=b," +
 				"imagePullSecrets[0].name=r,config.callee-cap=3"},
 	} {
@@ -215,7 +222,7 @@ func TestTheChartIsWhatKubernetesTakes(t *testing.T) {
 		}
 		want := []string{"StatefulSet", "Service", "PodDisruptionBudget", "ConfigMap", "CronJob"}
 		if name == "everything" {
-			want = append(want, "Ingress", "NetworkPolicy", "Secret")
+			want = append(want, "Ingress", "NetworkPolicy", "Secret", "ServiceAccount")
 		}
 		for _, kind := range want {
 			if kinds[kind] == 0 {
@@ -261,8 +268,8 @@ func TestTheChartGivesANodeItsNameItsAddressAndTheTimeToDrain(t *testing.T) {
 		}
 		pod := set.Spec.Template.Spec
 		c := pod.Containers[0]
-		for _, flag := range []string{"--node=$(POD_NAME)", "--sip=$(POD_IP):5060", "--cluster-listen=$(POD_IP):7946",
-			"--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s",
+		for _, flag := range []string{"--node=$(POD_NAME)", "--sip=[$(POD_IP)]:5060", "--cluster-listen=[$(POD_IP)]:7946",
+			"--listen-http=:8080", "--cluster=etcd://etcd:2379/dialler", "--drain-timeout=600s",
 			"--signing-key=/etc/dialler-signing/signing_key.pem"} {
 			if !slices.Contains(c.Args, flag) {
 				t.Errorf("a node is started without %s: %q", flag, c.Args)
@@ -338,17 +345,69 @@ func TestTheChartAsksANodeThatServesHTTPSByHTTPS(t *testing.T) {
 	f("HTTPS", "https", secure, "--set=config.tls-cert=/etc/tls/tls.crt,config.tls-key=/etc/tls/tls.key")
 }
 
+// containers returns the containers of a kind of object, with the volumes and the account of its pod.
+func containers(t *testing.T, o object) (list []map[string]any, pod map[string]any) {
+	t.Helper()
+	spec := o.raw.(map[string]any)["spec"].(map[string]any)
+	if job, ok := spec["jobTemplate"].(map[string]any); ok {
+		spec = job["spec"].(map[string]any)
+	}
+	pod = spec["template"].(map[string]any)["spec"].(map[string]any)
+	for _, c := range pod["containers"].([]any) {
+		list = append(list, c.(map[string]any))
+	}
+	return list, pod
+}
+
+// Certificates, keys of secrets and roots of the database are files that pods must be given.
+func TestTheChartGivesPodsFilesVariablesAndAnAccount(t *testing.T) {
+	t.Parallel()
+	named := func(list any, name string) bool {
+		all, _ := list.([]any)
+		return slices.ContainsFunc(all, func(v any) bool { return v.(map[string]any)["name"] == name })
+	}
+	f := func(account any, args ...string) {
+		t.Helper()
+		seen := 0
+		for _, o := range render(t, append([]string{someDatabase, "--set=extraVolumes[0].name=roots," +
+			"extraVolumes[0].secret.secretName=roots,extraVolumeMounts[0].name=roots," +
+			"extraVolumeMounts[0].mountPath=/etc/roots,extraEnv[0].name=SSL_CERT_DIR," +
+			"extraEnv[0].value=/etc/roots"}, args...)...) {
+			if o.Kind != "StatefulSet" && o.Kind != "CronJob" {
+				continue
+			}
+			seen++
+			list, pod := containers(t, o)
+			if !named(pod["volumes"], "roots") || !named(list[0]["volumeMounts"], "roots") ||
+				!named(list[0]["env"], "SSL_CERT_DIR") || !named(list[0]["env"], "DATABASE_URL") {
+				t.Errorf("%s: %v", o.Kind, pod)
+			}
+			if pod["serviceAccountName"] != account || pod["automountServiceAccountToken"] != false {
+				t.Errorf("%s %q: account %v", o.Kind, args, pod["serviceAccountName"])
+			}
+		}
+		if seen != 2 {
+			t.Errorf("%d kinds of pods", seen)
+		}
+	}
+	f(nil)
+	f("dialler", "--set=serviceAccount.create=true")
+	f("ours", "--set=serviceAccount.name=ours")
+}
+
 func TestTheChartRefusesWhatWouldNotRun(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
+		"image.repository must say where":  {someDatabase, "--set=image.repository="},
 		"database.existingSecret":          nil,
+		"extraVolumeMounts":                {someDatabase, "--set=extraVolumeMounts[0].name=a"},
 		"more than one node needs":         {someDatabase, "--set=replicas=2"},
 		"a cluster needs signingKey":       {someDatabase, "--set=cluster.url=etcd://etcd:2379/dialler"},
 		"ingress.enabled needs":            {someDatabase, "--set=ingress.enabled=true"},
 		"additional properties 'replicaz'": {someDatabase, "--set=replicaz=2"},
 		"drainTimeoutSeconds":              {someDatabase, "--set=drainTimeoutSeconds=0"},
 	} {
-		if _, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30"},
+		if _, err := runHelm(t, append([]string{"template", "dialler", chart, "--kube-version=1.30", someImage},
 			args...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want something about %q", args, err, want)
 		}

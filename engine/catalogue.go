@@ -48,7 +48,7 @@ var Catalogue = []CodeText{
 	{"callbacks_off", "Callback detection is off in this campaign", "Switch it on in the campaign's settings."},
 	{
 		"callee_cap", "The number was called as often as the installation allows",
-		"Call it again later, or raise --callee-cap.",
+		"Call it again later, or loosen --call-frequency or --callee-cap.",
 	},
 	{"calls_in_progress", "Calls of the ended run are still live", "Wait until they are over."},
 	{
@@ -239,6 +239,7 @@ var Catalogue = []CodeText{
 		"keeper_replaced", "The node that was asked for a count does not keep it",
 		"Try again; the right node will be found.",
 	},
+	{"key_active", "The API key is active", "Deactivate it, then delete it."},
 	{
 		"key_dialout_cap", "The key has placed as many dialouts as it may within 24 hours",
 		"Wait for Retry-After, or let an administrator raise the cap.",
@@ -428,12 +429,32 @@ var Catalogue = []CodeText{
 	{"transfer_limit", "The call was transferred as often as it may be", "Raise transfer_limit for the next calls."},
 	{"transfer_not_allowed", "Calls may not be transferred to this target", "Add it to transfer_targets."},
 	{"transfer_target", "The target of the transfer is not valid", "Give an E.164 number or sip:user@host."},
+	{
+		"trunk_credentials", "The carrier refuses the trunk's user name and password",
+		"Compare them with the carrier's; the account may be blocked.",
+	},
+	{"trunk_dns", "The trunk's host has no address", "Check the name, and the machine's DNS."},
 	{"trunk_inactive", "The trunk is inactive", "Activate it to use it."},
+	{
+		"trunk_nat", "The carrier sees us at another address than the one that we say",
+		"Give that one with --sip-external, or external_host of the trunk.",
+	},
 	{"trunk_not_found", "No trunk has this identifier", "List the trunks to see theirs."},
 	{
 		"trunk_of_file", "The trunk comes from the configuration file",
 		"Remove it there, restart or send SIGHUP, then delete it; or make it inactive.",
 	},
+	{"trunk_refused", "The carrier refuses the trunk", "See the status that it answers; ask the carrier."},
+	{
+		"trunk_silent", "The carrier does not answer",
+		"Tell it our address, open the firewall; options_s: 0 for one that ignores OPTIONS.",
+	},
+	{
+		"trunk_tls", "No TLS connection to the carrier can be made",
+		"Give its roots with tls_roots, the name in its certificate with tls_server_name.",
+	},
+	{"trunk_unreachable", "The carrier cannot be connected to", "Check host, port and transport, and the firewall."},
+	{"trunk_unusable", "The trunk cannot be used as it is set up", "Correct the setting that the sentence names."},
 	{"unauthorized", "The credentials are missing or not valid", "Send an API key that is active, or log in."},
 	{"unknown_country", "A country is not known", "Use ISO 3166 codes such as DE, or 001 for numbers of no country."},
 	{

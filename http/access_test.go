@@ -244,6 +244,12 @@ func TestAPIKeysAreShownInFullOnce(t *testing.T) {
 		t.Errorf("key %+v", k)
 	}
 	b.byAdmin("PATCH", "/api/v1/api-keys/key_none", `{"is_active":false}`).is(404, "key_not_found")
+	b.byAdmin("DELETE", "/api/v1/api-keys/key_none", "").is(404, "key_not_found")
+	b.byAdmin("PATCH", path, `{"is_active":true}`).is(200, "")
+	b.byAdmin("DELETE", path, "").is(409, "key_active")
+	b.byAdmin("PATCH", path, `{"is_active":false}`).is(200, "")
+	b.byAdmin("DELETE", path, "").is(204, "")
+	b.byAdmin("DELETE", path, "").is(404, "key_not_found")
 	for _, id := range []engine.UserID{"usr_oper", "usr_view"} {
 		b.do("GET", "/api/v1/api-keys", "", "Authorization", "Bearer "+b.token(id)).is(403, "role_too_low")
 	}

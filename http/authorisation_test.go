@@ -36,6 +36,7 @@ PUT    /api/v1/password                                          - viewer
 GET    /api/v1/api-keys                                          - admin
 POST   /api/v1/api-keys                                          - admin
 PATCH  /api/v1/api-keys/{key_id}                                 - admin
+DELETE /api/v1/api-keys/{key_id}                                 - admin
 GET    /api/v1/users                                             - admin
 POST   /api/v1/users                                             - admin
 PATCH  /api/v1/users/{user_id}                                   - admin

@@ -104,18 +104,21 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 	return m, nil
 }
 
-// routeMetrics are one route's metrics, found without hashing labels.
+// routeMetrics are one route's metrics, found without hashing labels. A route that nobody has asked
+// for has none: its empty buckets would be most of the exposition.
 type routeMetrics struct {
-	duration prometheus.Observer
+	duration atomic.Pointer[prometheus.Observer]
 	byStatus [600]atomic.Pointer[prometheus.Counter]
 }
 
-func (m *metrics) forRoute(rt *route) *routeMetrics {
-	return &routeMetrics{duration: m.duration.WithLabelValues(rt.path, rt.method)}
-}
-
 func (m *metrics) answered(rt *route, status int, took time.Duration) {
-	rt.metrics.duration.Observe(took.Seconds())
+	d := rt.metrics.duration.Load()
+	if d == nil {
+		o := m.duration.WithLabelValues(rt.path, rt.method)
+		d = &o
+		rt.metrics.duration.Store(d)
+	}
+	(*d).Observe(took.Seconds())
 	if status < 0 || status >= len(rt.metrics.byStatus) {
 		return
 	}

@@ -43,8 +43,11 @@ type Health interface {
 	Checks(ctx context.Context) []Check
 }
 
-// NoTrunk is the warning that no trunk is active.
-const NoTrunk = "no_trunk"
+// The warnings of checks.
+const (
+	NoTrunk        = "no_trunk"        // no trunk is active
+	MembershipAway = "membership_away" // etcd, by which nodes find each other, does not answer
+)
 
 // Check is one condition of readiness.
 type Check struct {
@@ -53,7 +56,7 @@ type Check struct {
 	// Warning is the code of something that needs attention although the check passes.
 	Warning string `json:"warning,omitempty"`
 	Detail  string `json:"detail,omitempty"`
-	// Since is when it failed, nil if unknown.
+	// Since is when it failed, or the warning began; nil if unknown.
 	Since *time.Time `json:"since,omitempty"`
 }
 

@@ -34,6 +34,22 @@ func (p *ports) CreateKey(_ context.Context, key engine.APIKey, _ engine.Who) er
 	return nil
 }
 
+func (p *ports) DeleteKey(_ context.Context, id engine.KeyID, _ engine.Who) error {
+	if err := asText(id); err != nil {
+		return err
+	}
+	defer p.lock()()
+	i := slices.IndexFunc(p.keys, func(k engine.APIKey) bool { return k.ID == id })
+	switch {
+	case i < 0:
+		return engine.NotFound("key_not_found", "")
+	case p.keys[i].Active:
+		return engine.Conflict("key_active", "")
+	}
+	p.keys = slices.Delete(p.keys, i, i+1)
+	return nil
+}
+
 func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c access.KeyChange, _ engine.Who) (engine.APIKey, error) {
 	if err := asText(id); err != nil {
 		return engine.APIKey{}, err

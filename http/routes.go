@@ -78,6 +78,7 @@ func (s *Server) table() []*route {
 		on("GET", v1+"/api-keys", admins, s.gate.ListKeys),
 		on("POST", v1+"/api-keys", admins, s.gate.CreateKey),
 		on("PATCH", v1+"/api-keys/{key_id}", admins, s.gate.ChangeKey),
+		on("DELETE", v1+"/api-keys/{key_id}", admins, s.gate.DeleteKey),
 
 		on("GET", v1+"/users", admins, s.gate.ListUsers),
 		on("POST", v1+"/users", admins, s.gate.CreateUser),
@@ -205,7 +206,7 @@ func isContactsPath(uri []byte) bool {
 func (s *Server) route() {
 	s.routes = s.table()
 	s.unrouted = &route{method: "other", path: noRoute, access: wire.Access{Open: true}}
-	s.unrouted.metrics = s.metrics.forRoute(s.unrouted)
+	s.unrouted.metrics = new(routeMetrics)
 
 	s.router = router.New()
 	// A client that mistypes a path must be told: many would drop or repeat a redirected POST.
@@ -214,11 +215,11 @@ func (s *Server) route() {
 	s.router.HandleOPTIONS = false
 	for _, rt := range s.routes {
 		rt.intake = intakeOf(rt)
-		rt.metrics = s.metrics.forRoute(rt)
+		rt.metrics = new(routeMetrics)
 		s.router.Handle(rt.method, rt.path, s.serve(rt))
 	}
 	for _, rt := range s.pages() {
-		rt.metrics = s.metrics.forRoute(rt)
+		rt.metrics = new(routeMetrics)
 		s.router.Handle(rt.method, rt.path, s.serve(rt))
 	}
 	s.router.NotFound = s.serve(s.with(s.unrouted, s.nowhere))

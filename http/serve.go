@@ -143,7 +143,7 @@ func (s *Server) logAnswer(rt *route, r *wire.Request, status int, took time.Dur
 		return
 	}
 	e = e.Str("method", rt.method).Str("route", rt.path).Int("status", status).
-		Dur("took", took).Str("request_id", r.ID)
+		Dur("took_ms", took).Str("request_id", r.ID)
 	if r.Key != nil {
 		e = e.Str("key_id", string(r.Key.ID))
 	}

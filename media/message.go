@@ -31,6 +31,12 @@ func loadMessage(path string) ([]byte, error) {
 	return m, nil
 }
 
+// CheckMessage says what is wrong with the file of the information message; none is needed.
+func CheckMessage(path string) error {
+	_, err := loadMessage(path)
+	return err
+}
+
 // toneMessage is what an abandoned callee hears when no recording is configured: three short rising
 // tones, 1.2 s. It only shows that the line is not dead; rules that require words need a recording.
 func toneMessage() []byte {

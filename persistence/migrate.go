@@ -71,7 +71,7 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 			done = part.Applied
 		}
 		for _, r := range done {
-			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took", r.Duration).Msg("schema changed")
+			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took_ms", r.Duration).Msg("schema changed")
 		}
 		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && pool.Sleep(ctx, time.Second) {
 			continue
@@ -81,6 +81,11 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 				err)
 		}
 		break
+	}
+	if has, knows, err := provider.GetVersions(ctx); err == nil && has > knows {
+		cfg.Log.Warn().Int64("schema", has).Int64("program", knows).
+			Msg("the schema of the database is newer than this program's: a later version ran on it. One release back " +
+				"works; further back nobody has tried, so start that later version")
 	}
 	if err := migrateJobs(ctx, url, cfg); err != nil {
 		return failure.New("migration_failed", "the tables of jobs could not be brought up to date; nothing was "+

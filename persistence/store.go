@@ -4,12 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"dialler/engine"
 	"dialler/engine/chain"
 	"dialler/engine/journal"
 	"dialler/persistence/access"
 	"dialler/persistence/commit"
 	"dialler/persistence/contacts"
+	"dialler/persistence/failure"
 	"dialler/persistence/history"
 	"dialler/persistence/imports"
 	"dialler/persistence/lists"
@@ -43,6 +46,14 @@ type Store struct {
 	// Look-ups for triggers.
 	suppressed pool.Together[engine.PhoneNumber, journal.Suppression]
 	abandoned  pool.Together[abandonOf, time.Time]
+}
+
+// CheckURL says whether a URL of a database can be read. The error does not contain it.
+func CheckURL(url string) error {
+	if _, err := pgx.ParseConfig(url); err != nil {
+		return failure.BadURL(err)
+	}
+	return nil
 }
 
 // Open connects, migrates the schema under an advisory lock, and creates the partitions of the

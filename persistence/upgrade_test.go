@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"github.com/rs/zerolog"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -274,4 +276,26 @@ func (w *caller) call() error {
 		}
 	}
 	return nil
+}
+
+func TestASchemaThatIsNewerThanTheProgramIsSaid(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	open := func() string {
+		t.Helper()
+		var log bytes.Buffer
+		s, err := persistence.Open(t.Context(), url, persistence.Config{Log: zerolog.New(&log)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		return log.String()
+	}
+	if said := open(); strings.Contains(said, "newer") {
+		t.Errorf("its own schema: %s", said)
+	}
+	run(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)")
+	if said := open(); !strings.Contains(said, `"schema":99999,"program":`) || strings.Count(said, "\n") != 1 {
+		t.Errorf("it says %q", said)
+	}
 }

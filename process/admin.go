@@ -13,9 +13,9 @@ import (
 // FirstAdminEmail is the log-in of a new installation's first administrator.
 const FirstAdminEmail = "admin@dialler.local"
 
-// AddUser stores a new user.
-func AddUser(ctx context.Context, s *persistence.Store, email, role, password string) error {
-	return s.Accounts.CreateUser(ctx, access.NewUser(email, role, password, time.Now()), engine.System)
+// AddUser stores a new user; who adds it is recorded.
+func AddUser(ctx context.Context, s *persistence.Store, email, role, password string, who engine.Who) error {
+	return s.Accounts.CreateUser(ctx, access.NewUser(email, role, password, time.Now()), who)
 }
 
 // adminRetry is how often creating the first administrator is retried while the database is

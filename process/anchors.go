@@ -49,39 +49,46 @@ func sealHash(ctx context.Context, s *persistence.Store) func(n int64) (anchor.H
 
 // openAnchors opens the witnesses of --anchor.
 func (p *Process) openAnchors() error {
-	f := &p.flags
-	if len(f.Anchor) == 0 {
+	if len(p.flags.Anchor) == 0 {
 		return nil
 	}
 	key, err := p.signingKey()
 	if err != nil {
 		return err
 	}
-	c := witness.Config{Installation: key.Public().Fingerprint(), SMTP: f.AnchorSMTP, Password: f.AnchorSMTPPassword,
+	list, err := p.flags.witnesses(key.Public().Fingerprint(), p.clock.Now)
+	if err != nil {
+		return err
+	}
+	p.anchorer = witness.New(p.seals(), list, p.clock.Now, p.log)
+	return nil
+}
+
+// witnesses reads the addresses of --anchor.
+func (f *Flags) witnesses(installation string, now func() time.Time) (list []witness.Witness, err error) {
+	c := witness.Config{Installation: installation, SMTP: f.AnchorSMTP, Password: f.AnchorSMTPPassword,
 		Store: witness.Keys{ID: os.Getenv("AWS_ACCESS_KEY_ID"), Secret: os.Getenv("AWS_SECRET_ACCESS_KEY"),
 			Session: os.Getenv("AWS_SESSION_TOKEN")},
-		AllowPrivate: f.AnchorAllowPrivate, Now: p.clock.Now}
+		AllowPrivate: f.AnchorAllowPrivate, Now: now}
 	if f.AnchorSecret != "" {
 		if c.Secret, err = webhook.ReadSecret(f.AnchorSecret); err != nil {
-			return fmt.Errorf("--anchor-secret, or DIALLER_ANCHOR_SECRET, %w", err)
+			return nil, fmt.Errorf("--anchor-secret, or DIALLER_ANCHOR_SECRET, %w", err)
 		}
 	}
 	if c.Roots, err = AnchorRoots(f.AnchorRoots); err != nil {
-		return err
+		return nil, err
 	}
-	var list []witness.Witness
 	for i, address := range f.Anchor {
 		w, err := witness.Open(address, c)
 		if err != nil {
 			if u, bad := url.Parse(address); bad == nil {
 				address = u.Scheme // the rest may hold a secret
 			}
-			return fmt.Errorf("--anchor, number %d (%s): %w", i+1, address, err)
+			return nil, fmt.Errorf("--anchor, number %d (%s): %w", i+1, address, err)
 		}
 		list = append(list, w)
 	}
-	p.anchorer = witness.New(p.seals(), list, p.clock.Now, p.log)
-	return nil
+	return list, nil
 }
 
 // AnchorRoots reads the certificates that time-stamp authorities are trusted by, from a file in PEM; nil

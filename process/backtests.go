@@ -64,7 +64,7 @@ func (b *backTester) one(ctx context.Context) bool {
 	case err != nil:
 		log.Warn().Err(err).Msg("run not back-tested; it is tried again in an hour")
 	default:
-		log.Debug().Int("points", len(points)).Dur("took", time.Since(began)).Msg("run back-tested")
+		log.Debug().Int("points", len(points)).Dur("took_ms", time.Since(began)).Msg("run back-tested")
 	}
 	return true
 }

@@ -275,6 +275,9 @@ func (s *several) check() http.Check {
 	c := http.Check{Name: "cluster", OK: s.node.Incarnation() != 0}
 	if !c.OK {
 		c.Detail = "the node has no lease and places no call; it joins the cluster again by itself"
+	} else if since := s.node.MembershipAway(); since != nil {
+		c.Warning, c.Since = http.MembershipAway, since
+		c.Detail = "etcd does not answer: nodes that start are not found until it does; calls and leases go on"
 	}
 	return c
 }

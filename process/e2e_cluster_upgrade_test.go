@@ -25,7 +25,7 @@ import (
 )
 
 // nextSchemaEnv makes a program run by a test migrate the schema to that of a future release.
-const nextSchemaEnv = "DIALLER_TEST_NEXT_SCHEMA"
+const nextSchemaEnv = "TEST_NEXT_SCHEMA"
 
 func init() {
 	if os.Getenv(nextSchemaEnv) != "" {

@@ -108,7 +108,7 @@ func (w *world) browse(script string, settings ...string) []byte {
 // consoleUser adds a user who can log in with browserPassword.
 func (w *world) consoleUser(email, role string) {
 	w.t.Helper()
-	if err := AddUser(context.Background(), w.p.store, email, role, browserPassword); err != nil {
+	if err := AddUser(context.Background(), w.p.store, email, role, browserPassword, engine.System); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -1,7 +1,10 @@
 package process
 
 import (
+	"bytes"
+	"io"
 	"maps"
+	nethttp "net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"dialler/bench/carrier"
 	"dialler/bench/ports"
@@ -94,6 +99,32 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThereWhileACampaignDials(t *test
 	if found < 40 {
 		t.Errorf("only %d metrics were looked for", found)
 	}
+}
+
+// What a scrape of a node that does nothing costs: buckets that nothing fell into were two thirds of it.
+func TestAnIdleNodeExposesFewLinesAndWhatItWasBuiltFrom(t *testing.T) {
+	t.Parallel()
+	r := serve(t, storetest.EmptyURL(t))
+	resp, err := nethttp.Get(r.api + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); n > 900 {
+		t.Errorf("%d lines", n)
+	}
+	if problems, err := promlint.New(bytes.NewReader(text)).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("%v %v", problems, err)
+	}
+	build := regexp.MustCompile(`(?m)^dialler_build_info\{commit="[^"]*",goversion="go1[^"]*",version="[^"]+"\} 1$`)
+	if !build.Match(text) {
+		t.Error("no dialler_build_info")
+	}
+	r.terminate()
 }
 
 // The metrics on which alerts about trunks, checks and clocks are based.

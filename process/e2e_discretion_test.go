@@ -2,6 +2,9 @@ package process
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +31,40 @@ func (w *world) exec(sql string) {
 	defer func() { _ = c.Close(ctx) }()
 	if _, err := c.Exec(ctx, sql); err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func TestEveryCallLeavesOneLineInTheLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	id := w.running(map[string]any{"max_attempts": 1})
+	w.trigger(id, newNumber(), map[string]any{"first_name": "Ada"})
+	w.dialout(newNumber())
+	eventually(t, "the calls are over", func() bool {
+		return w.p.tree.LiveCalls() == 0 && w.detail(id).Counters.Pending == 0
+	})
+	campaigns := map[string]int{}
+	for line := range strings.Lines(w.log.without(`"level":"debug"`)) {
+		var got map[string]any
+		if json.Unmarshal([]byte(line), &got) != nil || got["message"] != "call ended" {
+			continue
+		}
+		campaigns[got["campaign_id"].(string)]++
+		keys := "abandon_cause bot_id call_id campaign_id contact_id hung_up_by level message outcome ring_ms sip_code " +
+			"talk_ms total_ms trunk"
+		if has := strings.Join(slices.Sorted(maps.Keys(got)), " "); has != keys {
+			t.Errorf("keys %s, want %s", has, keys)
+		}
+		c := w.call(engine.CallID(got["call_id"].(string)))
+		if got["level"] != "info" || got["trunk"] != "model" || got["bot_id"] != ourBot || got["sip_code"] != 200.0 ||
+			got["hung_up_by"] != c.HungUpBy || got["talk_ms"].(float64) < 300 ||
+			got["total_ms"].(float64) < got["talk_ms"].(float64)+got["ring_ms"].(float64) {
+			t.Errorf("%s of a call that is %+v", line, c)
+		}
+	}
+	if len(campaigns) != 2 || campaigns[""] != 1 || campaigns[string(id)] != 1 {
+		t.Errorf("lines %v, want one of the campaign's call and one of the dialout", campaigns)
 	}
 }
 

@@ -47,10 +47,24 @@ func TestTheProgramOfTheImageRunsInAFolderWithNothingElseAsAnotherUser(t *testin
 	command := slices.Concat(aside, []string{"go", "build"}, strings.Fields(string(line[1])), []string{"-o", binary, ".."})
 	build := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	commit, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
+	git, bad := os.Stat("../.git")
+	inCheckout := err == nil && bad == nil && git.IsDir() // the go command stamps nothing in a work tree of another
+	if inCheckout {                                       // as in the image, whatever the settings here are
+		build.Env = append(build.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=true")
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	static(t, binary)
+	if inCheckout {
+		var b Build
+		out, err := exec.CommandContext(t.Context(), binary, "version", "--json").Output()
+		if err != nil || json.Unmarshal(out, &b) != nil || b.Commit != strings.TrimSpace(string(commit)) ||
+			b.Version == "(devel)" || !strings.HasPrefix(b.Version, "v") || b.Date == "" || b.Go == "" {
+			t.Errorf("dialler version --json: %s, %v", out, err)
+		}
+	}
 
 	data := filepath.Join(root, "var/lib/dialler")
 	if err := os.MkdirAll(data, 0o700); err != nil {

@@ -30,7 +30,7 @@ const browserPassword = "wonderland by night"
 // browser adds a user and logs in with a cookie.
 func (w *world) browser(email, role string) browser {
 	w.t.Helper()
-	if err := AddUser(context.Background(), w.p.store, email, role, browserPassword); err != nil {
+	if err := AddUser(context.Background(), w.p.store, email, role, browserPassword, engine.System); err != nil {
 		w.t.Fatal(err)
 	}
 	a := w.send("POST", "/api/v1/session", map[string]any{"email": email, "password": browserPassword}).expect(200)

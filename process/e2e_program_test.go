@@ -25,7 +25,7 @@ import (
 
 // AsProgram makes the test binary act as the program, so that its exit status, streams and signals
 // are what a user sees.
-const AsProgram = "DIALLER_TEST_AS_PROGRAM"
+const AsProgram = "TEST_AS_DIALLER"
 
 // dataDirs are the data folders of programs, one per test, because a spool belongs to its test's
 // database.
@@ -66,7 +66,7 @@ func program(t *testing.T, database string, args ...string) *exec.Cmd {
 }
 
 // shortPatience shortens the time-out of a tested program for slow readers of reports.
-const shortPatience = "DIALLER_TEST_REPORT_PATIENCE"
+const shortPatience = "TEST_REPORT_PATIENCE"
 
 func init() {
 	production.reportPatience, _ = time.ParseDuration(os.Getenv(shortPatience)) // 0 without
@@ -448,5 +448,21 @@ func TestAServerStartsAnewWithTheSettingOfItsMonitorThread(t *testing.T) {
 			t.Errorf("GODEBUG %q became %q, want %q", given, got, want)
 		}
 		r.terminate()
+	}
+}
+
+func TestALogInAPipeHasNoColourAndNamesAVariableThatIsNoSetting(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "", "config", "check")
+	cmd.Env = append(cmd.Env, "DIALLER_NO_SUCH=hunter2")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil || stdout.String() != "the settings are right\n" {
+		t.Errorf("%v: %s", err, &stdout)
+	}
+	said := stderr.String()
+	if !strings.Contains(said, "variable=DIALLER_NO_SUCH") || strings.Count(said, "\n") != 1 ||
+		strings.Contains(said, "hunter2") || strings.Contains(said, "\x1b") {
+		t.Errorf("it says %q", said)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,9 +102,9 @@ func TestARecordedCampaignIsHeardAndForgottenInTime(t *testing.T) {
 	now := time.Now()
 	keeper := &recordingKeeper{
 		rows:  storedRecordings{w.p.store.Recordings, w.p.store},
-		files: w.p.recorder,
-		now:   func() time.Time { return now },
-		log:   zerolog.Nop(),
+		files: w.p.recorder, strays: new(atomic.Int64),
+		now: func() time.Time { return now },
+		log: zerolog.Nop(),
 	}
 	ctx := context.Background()
 	if err := keeper.reconcile(ctx); err != nil {
@@ -262,4 +264,36 @@ func recordingOfOldDay(t *testing.T, w *world, of engine.CampaignID) string {
 	w.exec(fmt.Sprintf(`INSERT INTO recordings (attempt_id, campaign_id, place, started_at, deleted_at)
 		VALUES ('0123456789abcdef0123456789abcdef', '%s', '%s', now() - interval '6 months', now())`, of, kept.ID))
 	return kept.ID
+}
+
+func TestRecordingsOfNoCallAreCountedNamedAndDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	if got := w.metric("dialler_recordings_stray"); got != 0 {
+		t.Errorf("%v strays", got)
+	}
+	// As after a restore: the file is there, and the database knows nothing of its call.
+	const place = "2025/03/04/01900000000070008000000000000001"
+	path := filepath.Join(w.flags.RecordingsDir, filepath.FromSlash(place)+".wav")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+		os.WriteFile(path, make([]byte, 1000), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	eventually(t, "it is counted", func() bool { return w.metric("dialler_recordings_stray") == 1 })
+	if !strings.Contains(w.log.String(), `"recordings":1,"message":"recordings belong to no call`) {
+		t.Error("the log does not say it")
+	}
+	for _, args := range [][]string{nil, {"--delete"}} {
+		out, err := program(t, w.url, append([]string{"db", "stray-recordings", "--recordings-dir=" + w.flags.RecordingsDir},
+			args...)...).Output()
+		if err != nil || string(out) != place+"\n" {
+			t.Errorf("%q: %q %v", args, out, err)
+		}
+		if _, err := os.Stat(path); (err == nil) != (args == nil) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	w.restart()
+	eventually(t, "there is none any more", func() bool { return w.metric("dialler_recordings_stray") == 0 })
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"dialler/engine"
@@ -74,12 +73,7 @@ func writeEvidence(ctx context.Context, s *persistence.Store, key seal.Signer, i
 }
 
 // programVersion returns the name and version of this program.
-func programVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return "dialler " + info.Main.Version
-	}
-	return "dialler"
-}
+func programVersion() string { return "dialler " + ThisBuild().Version }
 
 // RunExists implements http.Evidence.
 func (f *Front) RunExists(ctx context.Context, id engine.CampaignID, run int) error {

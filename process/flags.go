@@ -2,7 +2,6 @@ package process
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,7 +21,7 @@ type Flags struct {
 	SIPDSCP     int    `name:"sip-dscp" help:"${help_sip_dscp}" default:"24" placeholder:"N"`
 	RTPDSCP     int    `name:"rtp-dscp" help:"${help_rtp_dscp}" default:"46" placeholder:"N"`
 
-	DatabaseURL string `name:"database-url" help:"${help_db}" env:"DIALLER_DATABASE_URL,DATABASE_URL" placeholder:"URL"`
+	DatabaseURL string `name:"database-url" help:"${help_db}" env:"DIALLER_DATABASE_URL,DATABASE_URL" secret:""`
 	DataDir     string `name:"data-dir" help:"${help_data_dir}" placeholder:"DIR"`
 
 	RecordingsDir  string `name:"recordings-dir" help:"${help_recordings_dir}" placeholder:"DIR"`
@@ -39,6 +38,7 @@ type Flags struct {
 	Pprof           string        `name:"pprof" help:"${help_pprof}" placeholder:"HOST:PORT"`
 
 	AllowedCountries []string      `name:"allowed-countries" help:"${help_allowed_countries}" placeholder:"CODES"`
+	CallFrequency    []string      `name:"call-frequency" help:"${help_call_frequency}" placeholder:"RULES"`
 	CalleeCap        int           `name:"callee-cap" help:"${help_callee_cap}" default:"0" placeholder:"N"`
 	CalleePeriod     time.Duration `name:"callee-period" help:"${help_callee_period}" default:"24h"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"${help_opt_out_digit}" placeholder:"KEY"`
@@ -70,15 +70,15 @@ type Flags struct {
 	TLSOwn  bool   `name:"tls-own" help:"${help_tls_own}"`
 
 	EligibilityURL    string `name:"eligibility-url" help:"${help_eligibility_url}" placeholder:"URL"`
-	EligibilitySecret string `name:"eligibility-secret" help:"${help_eligibility_secret}" placeholder:"SECRET"`
+	EligibilitySecret string `name:"eligibility-secret" help:"${help_eligibility_secret}" placeholder:"SECRET" secret:""`
 	EligibilityFail   string `name:"eligibility-fail" help:"${help_eligibility_fail}" enum:"open,closed" default:"open"`
 
 	EligibilityAllowPrivate bool `name:"eligibility-allow-private" help:"${help_eligibility_allow_private}"`
 
-	Anchor             []string `name:"anchor" help:"${help_anchor}" placeholder:"URL"`
-	AnchorSecret       string   `name:"anchor-secret" help:"${help_anchor_secret}" placeholder:"SECRET"`
+	Anchor             []string `name:"anchor" help:"${help_anchor}" placeholder:"URL" secret:""`
+	AnchorSecret       string   `name:"anchor-secret" help:"${help_anchor_secret}" placeholder:"SECRET" secret:""`
 	AnchorSMTP         string   `name:"anchor-smtp" help:"${help_anchor_smtp}" placeholder:"URL"`
-	AnchorSMTPPassword string   `name:"anchor-smtp-password" help:"${help_anchor_smtp_password}" placeholder:"PASSWORD"`
+	AnchorSMTPPassword string   `name:"anchor-smtp-password" help:"${help_anchor_smtp_password}" secret:""`
 	AnchorRoots        string   `name:"anchor-roots" help:"${help_anchor_roots}" placeholder:"FILE"`
 	AnchorAllowPrivate bool     `name:"anchor-allow-private" help:"${help_anchor_allow_private}"`
 
@@ -112,9 +112,6 @@ func (f *Flags) sipListeners() ([]sipstack.Listener, error) {
 	list, err := configfile.Listeners(f.ConfigPath)
 	if err != nil || len(list) > 0 {
 		return list, err
-	}
-	if _, _, err := net.SplitHostPort(f.SIP); err != nil {
-		return nil, fmt.Errorf("--sip must be host:port: %w", err)
 	}
 	return []sipstack.Listener{{Name: "default", Address: f.SIP, ExternalHost: f.SIPExternal}}, nil
 }

@@ -11,7 +11,7 @@ var FlagHelp = map[string]string{
 	"help_rtp_ports":      "Ports of RTP; any free ones when empty.",
 	"help_sip_dscp":       "DSCP of SIP packets, 0-63, so that networks may prefer them; 0 sets none.",
 	"help_rtp_dscp":       "DSCP of RTP packets, 0-63; 0 sets none.",
-	"help_db":             "Your PostgreSQL; a private one in the data folder when empty.",
+	"help_db":             "URL of your PostgreSQL; a private one in the data folder when empty.",
 	"help_data_dir":       "Folder of the private PostgreSQL, of recordings and of the spool.",
 	"help_recordings_dir": "Folder of the recordings of calls; recordings in the data folder when empty.",
 	"help_signing_key": "The installation's Ed25519 private key, PEM, the same on every node; signing_key.pem " +
@@ -28,12 +28,15 @@ var FlagHelp = map[string]string{
 	"help_trusted_proxies": "Addresses or networks of the proxies in front of the API; their X-Forwarded-For " +
 		"says who sent a request. Name nothing else: it could pose as any address.",
 	"help_http_connections": "Simultaneous connections of the API, at most a quarter of " +
-		"the descriptors that the process may have.",
+		"the descriptors that the process may have; 0: 4096.",
 	"help_intake_cap": "Triggers, dialouts and lists of contacts that may be under " +
-		"way at the same time; more are answered 503 overloaded.",
+		"way at the same time; more are answered 503 overloaded; 0: 256.",
 	"help_pprof": "Address of Go's profiles; off when empty.",
 	"help_allowed_countries": "Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the " +
 		"configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called.",
+	"help_call_frequency": "How often a number may be called, over all campaigns and dialouts, by its country: presets " +
+		"(us-regulation-f, gb-abandoned, fr-solicitation) and rules such as \"DE/AT: 3 attempts in 24h and 1 conversation " +
+		"in 7d\". A contact beyond a limit waits.",
 	"help_callee_cap": "How often one number may be called within --callee-period, over all " +
 		"campaigns and dialouts; 0 is no limit. A contact beyond it waits.",
 	"help_callee_period": "Period of --callee-cap, which ends with each new call.",

@@ -2,7 +2,6 @@ package process
 
 import (
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,7 +18,7 @@ func FlightsDir(data string) string { return filepath.Join(data, "flights") }
 
 // NewFlights returns the keeper of a data folder's recordings of runs.
 func NewFlights(data string, settings func() Flags, now func() time.Time, log zerolog.Logger) *flights.Keeper {
-	return flights.New(flights.Config{Dir: FlightsDir(data), Program: Version(), Now: now, Log: log,
+	return flights.New(flights.Config{Dir: FlightsDir(data), Program: ThisBuild().Version, Now: now, Log: log,
 		Keep: func() time.Duration { return time.Duration(settings().KeepFlights) * day },
 		Size: int64(settings().FlightsSize) << 20, Closed: flightClosed})
 }
@@ -27,14 +26,6 @@ func NewFlights(data string, settings func() Flags, now func() time.Time, log ze
 // flightClosed is told the SHA-256 of a recording up to the end of a run, and of the whole recording
 // with run 0. The log has it already.
 func flightClosed(engine.CampaignID, int, string, int64, [32]byte) {}
-
-// Version is that of the program, "unknown" in tests.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-}
 
 // openFlights opens the folder of recordings of runs. It is kept even when nothing is recorded any
 // more: what is there is past its retention some day, and persons are erased from it.

@@ -13,7 +13,6 @@ import (
 	"net"
 	nethttp "net/http"
 	"net/http/pprof"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,7 +35,6 @@ import (
 	"dialler/engine/eligibility"
 	"dialler/engine/ownership"
 	"dialler/engine/seal"
-	"dialler/engine/webhook"
 	"dialler/http"
 	"dialler/media/recording"
 	"dialler/persistence"
@@ -49,15 +47,15 @@ import (
 )
 
 func (p *Process) open(ctx context.Context, name string) error {
+	if err := p.flags.Check(); err != nil {
+		return err
+	}
 	flags, log := p.flags, p.log
 	optOut, err := optOutDigit(flags.OptOutDigit)
 	if err != nil {
 		return err
 	}
-	if err := flags.check(); err != nil {
-		return err
-	}
-	trunks, err := configfile.Trunks(flags.ConfigPath, os.LookupEnv)
+	trunks, err := configfile.Trunks(flags.ConfigPath, keys.Variable)
 	if err != nil {
 		return err
 	}
@@ -194,6 +192,10 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.sharedCaps = sharedcaps.New(p.clock, log)
 		ports.SharedCaps = p.sharedCaps
 	}
+	rules, err := p.noteFrequency(ctx, &flags)
+	if err != nil {
+		return err
+	}
 	cfg := actors.Config{
 		Writers: writer.Config{Writers: writers,
 			OnCommit: func(_ int, took time.Duration) { p.histograms.Commits.Observe(took.Seconds()) }},
@@ -209,7 +211,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			PlacedHere:  func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
 			DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget},
 		Campaigns: campaignactor.Config{RecordRun: p.recordRun()}, AllowedCountries: flags.AllowedCountries,
-		CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
+		Frequency: rules, Log: log,
 	}
 	if p.tuning.tree != nil {
 		p.tuning.tree(&cfg)
@@ -325,7 +327,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.background(func(ctx context.Context) { submitKept(ctx, p.spool, front.commands.SubmitResult, log) })
 	}
 	p.background((&recordingKeeper{
-		rows: storedRecordings{p.store.Recordings, p.store}, files: p.recorder,
+		rows: storedRecordings{p.store.Recordings, p.store}, files: p.recorder, strays: &p.strays,
 		now: p.clock.Now, log: log, several: p.several != nil,
 	}).run)
 	p.background(func(ctx context.Context) { keepTime(ctx, p.store.Records, p.settings, p.signingKey, log) })
@@ -491,11 +493,8 @@ func (p *Process) openRecorder(name string) error {
 // openSpool opens the spool, where data of live calls waits while the database is down.
 func (p *Process) openSpool(name string, owner []byte) error {
 	size := p.flags.SpoolSize
-	switch {
-	case size == 0:
-		return nil
-	case size < 0 || size > spoolCap:
-		return fmt.Errorf("--spool-size must be 0 to %d MiB; got %d", spoolCap, size)
+	if err := p.flags.checkSpool(); err != nil || size == 0 {
+		return err
 	}
 	dir := p.flags.SpoolDir
 	if dir == "" {
@@ -534,18 +533,9 @@ func (p *Process) openOutbox() {
 // those of campaigns.
 func (p *Process) openEligibility(ports *actors.Ports) error {
 	f := &p.flags
-	var secret []byte
-	if f.EligibilityURL != "" || f.EligibilitySecret != "" {
-		var err error
-		if secret, err = webhook.ReadSecret(f.EligibilitySecret); err != nil {
-			return fmt.Errorf("--eligibility-secret, or DIALLER_ELIGIBILITY_SECRET, %w", err)
-		}
-	}
-	if f.EligibilityURL != "" && webhook.CheckURL(f.EligibilityURL, f.EligibilityAllowPrivate) != nil {
-		return errors.New(
-			"--eligibility-url must be an absolute https URL without user, password and fragment; " +
-				"http with --eligibility-allow-private",
-		)
+	secret, err := f.eligibilitySecret()
+	if err != nil {
+		return err
 	}
 	p.eligibility = outgoing.NewEligibility(
 		f.EligibilityURL,
@@ -563,11 +553,10 @@ func (p *Process) openEligibility(ports *actors.Ports) error {
 // secureAPI makes the API's listener use TLS if the flags say so; public is where bots reach it.
 func (p *Process) secureAPI(public string) error {
 	f := &p.flags
+	files, err := f.certificate()
 	switch {
-	case f.TLSOwn && f.TLSCert+f.TLSKey != "":
-		return errors.New("give --tls-own, or --tls-cert with --tls-key, not both")
-	case (f.TLSCert == "") != (f.TLSKey == ""):
-		return errors.New("--tls-cert and --tls-key go together")
+	case err != nil:
+		return err
 	case f.TLSOwn:
 		cert, err := keys.OwnCertificate(keys.HostsOf(f.ListenHTTP, public), time.Now())
 		if err != nil {
@@ -576,11 +565,7 @@ func (p *Process) secureAPI(public string) error {
 		fingerprint := sha256.Sum256(cert.Certificate[0])
 		p.log.Info().Str("sha256", hex.EncodeToString(fingerprint[:])).Msg("the API uses its own self-signed certificate")
 		p.listenTLS(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cert, nil })
-	case f.TLSCert != "":
-		files := &keys.CertificateFiles{Cert: f.TLSCert, Key: f.TLSKey}
-		if _, err := files.Get(nil); err != nil {
-			return fmt.Errorf("--tls-cert and --tls-key: %w", err)
-		}
+	case files != nil:
 		p.listenTLS(files.Get)
 	}
 	return nil
@@ -617,6 +602,9 @@ func (p *Process) sources() metrics.Sources {
 	if p.anchorer != nil {
 		s.Others = append(s.Others, p.anchorer)
 	}
+	s.Others = append(s.Others, ThisBuild().metric(), metrics.Gauge("dialler_recordings_stray",
+		"Recordings here whose calls the database does not know, as after a restore; counted daily.",
+		func() float64 { return float64(p.strays.Load()) }))
 	unowned := &p.inventory.Unowned
 	if p.gateway != nil {
 		unowned = &p.gateway.Unowned

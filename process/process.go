@@ -84,6 +84,7 @@ type Process struct {
 	settling   sync.Mutex  // held while it is reloaded
 	histograms *metrics.Histograms
 	origins    origins
+	strays     atomic.Int64                // recordings whose calls the database does not know
 	treeUp     atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
 }
 

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,9 +26,6 @@ const (
 	hashesCap = 500
 	// damagedEvery is the interval of recording which recordings turned out incomplete.
 	damagedEvery = 30 * time.Second
-	// adoptDays is how many days back to look for files unknown to the database, those of calls
-	// whose end was lost in a crash.
-	adoptDays = 3
 )
 
 // recordingRows is the database's knowledge of recordings.
@@ -69,6 +67,8 @@ type recordingKeeper struct {
 	files *recording.Recorder
 	now   func() time.Time
 	log   zerolog.Logger
+	// strays counts the files whose calls the database does not know, as the last look found them.
+	strays *atomic.Int64
 	// several says that other nodes may have files, each on its own disk.
 	several bool
 	damaged []engine.AttemptID
@@ -113,55 +113,67 @@ func (k *recordingKeeper) sweep(ctx context.Context) (deleted int, err error) {
 func (k *recordingKeeper) recover(ctx context.Context) error {
 	var failed error
 	err := k.files.Recover(func(f recording.Recovered) {
-		failed = errors.Join(failed, k.adopt(ctx, f.Attempt, f.Recording))
+		_, err := k.adopt(ctx, f.Attempt, f.Recording)
+		failed = errors.Join(failed, err)
 	})
 	return errors.Join(err, failed)
 }
 
-// adopt stores what is known of a file. A file without an attempt stays, because it may be another
-// database's.
-func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec engine.Recording) error {
-	ok, err := k.rows.AddRecording(ctx, a, rec)
-	if err != nil {
-		return err
+// adopt stores what is known of a file; ok is false for a stray.
+func (k *recordingKeeper) adopt(ctx context.Context, a engine.AttemptID, rec engine.Recording) (ok bool, err error) {
+	if ok, err = k.rows.AddRecording(ctx, a, rec); ok {
+		k.log.Warn().Str("attempt_id", string(a)).
+			Msg("a recording that an earlier process left behind is kept as incomplete")
 	}
-	if !ok {
-		k.log.Warn().Str("recording",
-			rec.ID).Msg("a recording belongs to no attempt of this database; it is left where it is")
-		return nil
-	}
-	k.log.Warn().Str("attempt_id", string(a)).Msg("a recording that an earlier process left behind is kept as incomplete")
-	return nil
+	return ok, err
 }
 
 // reconcile deletes files that must not be kept, because a person was erased or a recording deleted
-// while this node was down, and looks for files of the last days that the database does not know.
+// while this node was down, adopts those whose calls ended in a crash, and counts the strays. These stay,
+// because they may be another database's.
 func (k *recordingKeeper) reconcile(ctx context.Context) error {
-	days, err := k.files.Days()
+	strays := 0
+	err := eachBatch(k.files, func(attempts []engine.AttemptID, places map[engine.AttemptID]string) error {
+		dropped, err := k.rows.DroppedRecordings(ctx, attempts)
+		if err != nil {
+			return err
+		}
+		for _, a := range dropped {
+			if err := k.files.Remove(places[a]); err != nil {
+				return err
+			}
+		}
+		n, err := k.adoptUnknown(ctx, attempts, places)
+		strays += n
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	adopted := k.now().AddDate(0, 0, -adoptDays)
+	k.strays.Store(int64(strays))
+	if strays > 0 {
+		k.log.Warn().Int("recordings", strays).
+			Msg("recordings belong to no call of this database, as after a restore; they are left where they are, and " +
+				"dialler db stray-recordings names and deletes them")
+	}
+	return nil
+}
+
+// eachBatch calls f with the complete files of a folder: whose they are, and where.
+func eachBatch(files *recording.Recorder,
+	f func(of []engine.AttemptID, places map[engine.AttemptID]string) error) error {
+	days, err := files.Days()
+	if err != nil {
+		return err
+	}
 	for _, day := range days {
-		err := k.files.Day(day, func(ids []string) error {
+		err := files.Day(day, func(ids []string) error {
 			attempts, places := make([]engine.AttemptID, len(ids)), make(map[engine.AttemptID]string, len(ids))
 			for j, id := range ids {
 				attempts[j] = recording.Attempt(id)
 				places[attempts[j]] = id
 			}
-			dropped, err := k.rows.DroppedRecordings(ctx, attempts)
-			if err != nil {
-				return err
-			}
-			for _, a := range dropped {
-				if err := k.files.Remove(places[a]); err != nil {
-					return err
-				}
-			}
-			if !day.After(adopted) {
-				return nil
-			}
-			return k.adoptUnknown(ctx, attempts, places)
+			return f(attempts, places)
 		})
 		if err != nil {
 			return err
@@ -170,24 +182,24 @@ func (k *recordingKeeper) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// adoptUnknown adopts files that the database does not know.
+// adoptUnknown adopts files that the database does not know, and counts the strays among them.
 func (k *recordingKeeper) adoptUnknown(
 	ctx context.Context,
 	of []engine.AttemptID,
 	places map[engine.AttemptID]string,
-) error {
+) (strays int, err error) {
 	unknown, err := k.rows.UnknownRecordings(ctx, of)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, a := range unknown {
 		row, ok, err := k.rows.Attempt(ctx, a)
 		switch {
 		case err != nil:
-			return err
+			return strays, err
 		case ok && row.To.Erased(): // while this node was down
 			if err := k.files.Remove(places[a]); err != nil {
-				return err
+				return strays, err
 			}
 			continue
 		}
@@ -195,11 +207,38 @@ func (k *recordingKeeper) adoptUnknown(
 		if err != nil {
 			continue // deleted meanwhile
 		}
-		if err := k.adopt(ctx, a, rec); err != nil {
-			return err
+		switch ok, err := k.adopt(ctx, a, rec); {
+		case err != nil:
+			return strays, err
+		case !ok:
+			strays++
 		}
 	}
-	return nil
+	return strays, nil
+}
+
+// StrayRecordings calls found with each file of a folder whose call the database does not know. It deletes
+// nothing.
+func StrayRecordings(ctx context.Context, s *persistence.Store, files *recording.Recorder,
+	found func(id string) error) error {
+	return eachBatch(files, func(of []engine.AttemptID, places map[engine.AttemptID]string) error {
+		unknown, err := s.Recordings.UnknownRecordings(ctx, of)
+		if err != nil {
+			return err
+		}
+		for _, a := range unknown {
+			switch _, known, err := s.Attempt(ctx, a); {
+			case err != nil:
+				return err
+			case known: // the dialler adopts it
+				continue
+			}
+			if err := found(places[a]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // noteDamaged records in the database which recordings turned out incomplete.

@@ -3,35 +3,48 @@ package process
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
-	"time"
 
-	"dialler/engine/destination"
+	"dialler/engine"
+	"dialler/engine/frequency"
+	"dialler/engine/number"
 	"dialler/process/configfile"
+	"dialler/process/keys"
 )
 
 // reloadable are the names of the flags that take effect without a restart.
 var reloadable = map[string]bool{
-	"allowed-countries": true, "callee-cap": true, "callee-period": true, "drain-timeout": true,
-	"keep-ladders": true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
+	"allowed-countries": true, "call-frequency": true, "callee-cap": true, "callee-period": true,
+	"drain-timeout": true,
+	"keep-ladders":  true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
 }
 
-// check validates the settings that can be validated by themselves.
-func (f *Flags) check() error {
-	if err := destination.Check(f.AllowedCountries); err != nil {
-		return fmt.Errorf("--allowed-countries: %w", err)
+// frequency returns the rules of --call-frequency and --callee-cap.
+func (f *Flags) frequency() (frequency.Rules, error) {
+	rules, err := frequency.Parse(f.CallFrequency, number.SupportedRegion)
+	if err != nil {
+		return rules, fmt.Errorf("--call-frequency: %w", err)
 	}
-	if f.CalleeCap < 0 || f.CalleeCap > 1000 || f.CalleeCap > 0 &&
-		(f.CalleePeriod < time.Minute || f.CalleePeriod > 90*24*time.Hour) {
-		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s",
+	if f.CalleeCap < 0 || f.CalleeCap > frequency.MostCap || f.CalleeCap > 0 &&
+		(f.CalleePeriod < frequency.LeastTime || f.CalleePeriod > frequency.MostTime) {
+		return rules, fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s",
 			f.CalleeCap, f.CalleePeriod)
 	}
-	if err := checkPublicURL(f.PublicURL); err != nil {
-		return err
+	if f.CalleeCap > 0 {
+		rules = rules.With(frequency.Rule{Limits: []frequency.Limit{
+			{What: frequency.Attempts, Most: f.CalleeCap, Period: f.CalleePeriod}}})
 	}
-	return checkKeep(f)
+	return rules, nil
+}
+
+// noteFrequency is frequency, once the history says how the rules have changed.
+func (p *Process) noteFrequency(ctx context.Context, f *Flags) (frequency.Rules, error) {
+	rules, err := f.frequency()
+	if err == nil {
+		_, err = p.store.Configuration.NoteCallFrequency(ctx, rules.String(), engine.Who{Name: "configuration"})
+	}
+	return rules, err
 }
 
 // settings returns the flags currently in effect.
@@ -45,16 +58,17 @@ func (p *Process) settings() Flags {
 // flags that differ from those at the start and need a restart. An error in any of it leaves
 // everything unchanged.
 func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err error) {
-	if err := to.check(); err != nil {
+	if err := to.Check(); err != nil { // also what is read at a start only: it would prevent the next
 		return nil, err
 	}
-	list, err := configfile.Trunks(p.flags.ConfigPath, os.LookupEnv)
+	list, err := configfile.Trunks(p.flags.ConfigPath, keys.Variable)
 	if err == nil {
 		err = configfile.CheckNames(p.flags.ConfigPath, list, p.listeners, p.families)
 	}
-	if err == nil {
-		_, err = to.sipListeners() // read at the start only, but an error would prevent the next
+	if err != nil {
+		return nil, err
 	}
+	rules, err := p.noteFrequency(ctx, &to)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +78,7 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	}
 	changed, restart := p.take(to)
 	now := p.settings()
-	p.tree.SetRules(now.AllowedCountries, now.CalleeCap, now.CalleePeriod)
+	p.tree.SetRules(now.AllowedCountries, rules)
 	p.log.Info().Int("changed", n).Strs("settings",
 		changed).Msg("settings and trunks read again from the configuration file")
 	return restart, nil

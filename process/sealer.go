@@ -102,7 +102,7 @@ func (s *sealing) beginDigests(ctx context.Context) {
 		begun, err := s.store.BeginDigests(ctx)
 		if begun {
 			if took := time.Since(began); took > time.Second {
-				s.log.Info().Dur("took", took).Msg("every row has a digest now")
+				s.log.Info().Dur("took_ms", took).Msg("every row has a digest now")
 			}
 			tick.Stop()
 			return

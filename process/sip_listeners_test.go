@@ -39,7 +39,7 @@ func TestWithoutListenersInTheFileTheFlagsSayIt(t *testing.T) {
 		t.Fatalf("%+v %v", list, err)
 	}
 	flags.SIP = "nowhere"
-	if _, err := flags.sipListeners(); err == nil || !strings.Contains(err.Error(), "--sip") {
+	if err := flags.Check(); err == nil || !strings.Contains(err.Error(), "--sip") {
 		t.Fatal(err)
 	}
 }

@@ -63,6 +63,7 @@ type (
 	NumberFormat   = trunk.NumberFormat
 	Header         = trunk.Header
 	Registration   = trunk.Registration
+	TrunkFinding   = trunk.Finding
 	LegStatus      = leg.Status
 )
 

@@ -57,7 +57,7 @@
 //   - timing: timer values and clocks.
 //   - auth: answers to digest challenges.
 //   - transport: sockets, connections, DNS, addresses that failed lately.
-//   - trunk: trunks, their OPTIONS and registration, who may send us requests.
+//   - trunk: trunks, their OPTIONS and registration, who may send us requests; check.go checks one.
 //   - ladder: what is kept of a leg's messages.
 //   - leg: calls. table.go holds all of them and its commands, receive.go routes a
 //     message to its leg, outside.go handles requests of no leg, leftover.go legs of

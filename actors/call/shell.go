@@ -191,6 +191,7 @@ func (s *Shell) do(e call.Effect) {
 			Msg("event refused by a call or its contact")
 	case attempt.Over:
 		d.Stats.ended(a.Outcome)
+		s.logEnd(a)
 		for _, t := range call.Timers {
 			if t != call.TimerLinger && t != call.TimerLoad {
 				s.stop(t)
@@ -203,6 +204,23 @@ func (s *Shell) do(e call.Effect) {
 				Msg("an effect has no handler")
 		}
 	}
+}
+
+// logEnd logs the one line of each call. It has neither number nor variables.
+func (s *Shell) logEnd(a *attempt.Attempt) {
+	e := s.d.Log.Info()
+	if !e.Enabled() {
+		return
+	}
+	e = e.Str("call_id", string(a.ID.Call())).Str("campaign_id", string(a.Campaign)).Str("contact_id", string(a.Contact)).
+		Str("bot_id", string(a.Bot)).Str("trunk", string(a.Trunk)).Str("outcome", string(a.Outcome)).
+		Str("abandon_cause", string(a.Cause)).Str("hung_up_by", string(a.HungUpBy)).
+		Int("sip_code", a.SIPCode).Int64("ring_ms", a.Ring().Milliseconds()).Int64("talk_ms", a.TalkMS())
+	total := time.Duration(0)
+	if a.ReservedAt != nil && a.EndedAt != nil {
+		total = a.EndedAt.Sub(*a.ReservedAt)
+	}
+	e.Int64("total_ms", total.Milliseconds()).Msg("call ended")
 }
 
 // timerSlot maps each timer to the index of its stop function.

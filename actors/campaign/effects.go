@@ -110,7 +110,7 @@ func (r *run) do(effect core.Effect) {
 			d.Log.Error().Err(e.Err).Str("campaign_id", string(r.id)).Msg(e.What)
 		}
 	case core.ClockStepped:
-		d.Log.Warn().Str("campaign_id", string(r.id)).Dur("step", e.By).
+		d.Log.Warn().Str("campaign_id", string(r.id)).Dur("step_ms", e.By).
 			Msg("the wall clock was stepped; windows and due contacts are checked again")
 	case core.RoundLost:
 		d.Log.Warn().Str("campaign_id", string(r.id)).Msg("a reservation was not answered; its contacts return to the queue")

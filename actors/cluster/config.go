@@ -110,10 +110,19 @@ func parseMembership(s string) (m membership, err error) {
 	return m, nil
 }
 
-// CheckMembership validates a Config.Membership.
-func CheckMembership(s string) error {
-	_, err := parseMembership(s)
-	return err
+// Check says what is wrong with the addresses of the node and of its cluster.
+func (c *Config) Check() error {
+	if _, err := parseMembership(c.Membership); err != nil {
+		return err
+	}
+	host, _, err := splitAddress(c.Listen)
+	if err != nil {
+		return engine.Invalid("cluster_listen_invalid", "")
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && c.Advertise == "" {
+		return engine.Invalid("cluster_advertise_missing", "")
+	}
+	return nil
 }
 
 // above returns the address one port higher.

@@ -20,7 +20,7 @@ func TestTheURLOfAClusterIsUnderstoodOrRefused(t *testing.T) {
 	f := func(url string, want membership) {
 		t.Helper()
 		got, err := parseMembership(url)
-		if err != nil || !reflect.DeepEqual(got, want) || CheckMembership(url) != nil {
+		if err != nil || !reflect.DeepEqual(got, want) || (&Config{Membership: url, Listen: "[::1]:0"}).Check() != nil {
 			t.Errorf("%s: %+v, %v", url, got, err)
 		}
 	}
@@ -31,7 +31,7 @@ func TestTheURLOfAClusterIsUnderstoodOrRefused(t *testing.T) {
 	for _, url := range []string{"", "etcd", "etcd://", "etcd://a", "etcd://a:x", "etcd://a:0", "etcd://:2379",
 		"etcd://a:1,", "etcd://a:1/%zz",
 		"automanaged://a:1/x", "consul://a:1", "etcd://a:70000", "etcd://a:1/" + strings.Repeat("x", 4096)} {
-		if err := CheckMembership(url); engine.ErrorCode(err) != "cluster_url_invalid" {
+		if err := (&Config{Membership: url, Listen: "[::1]:0"}).Check(); engine.ErrorCode(err) != "cluster_url_invalid" {
 			t.Errorf("%q: %v", url, err)
 		}
 	}

@@ -79,7 +79,9 @@ func (e *etcdMembers) close() {
 
 func (e *etcdMembers) run() {
 	for e.ctx.Err() == nil {
-		if err := e.session(); err != nil && e.ctx.Err() == nil {
+		if err := e.session(); err != nil && e.ctx.Err() == nil && e.n.away.Load() == nil {
+			now := time.Now()
+			e.n.away.Store(&now)
 			e.n.log.Warn().Str("why", err.Error()).Msg("etcd does not answer; membership is unknown until it does, leases " +
 				"continue")
 		}
@@ -149,6 +151,9 @@ func (e *etcdMembers) session() error {
 		return nil
 	}); err != nil {
 		return err
+	}
+	if since := e.n.away.Swap(nil); since != nil {
+		e.n.log.Info().Dur("away_ms", time.Since(*since)).Msg("etcd answers again")
 	}
 	changes := e.client.Watch(ctx, e.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision+1))
 	for {

@@ -30,6 +30,8 @@ type Node struct {
 	running sync.WaitGroup
 	stats   Stats
 
+	// away is since when etcd does not answer; nil while it does, or is not used.
+	away   atomic.Pointer[time.Time]
 	lease  atomic.Pointer[nodeLease]
 	acting atomic.Int32 // incarnation reported by Begin; 0 if fenced
 
@@ -46,6 +48,10 @@ type Node struct {
 	handlers map[string]Handler
 	once     sync.Once
 }
+
+// MembershipAway returns since when etcd does not answer, nil while it does and where it is not used. Nodes
+// that start are not found then; leases, which are in the database, continue.
+func (n *Node) MembershipAway() *time.Time { return n.away.Load() }
 
 // Stats are a node's figures for /metrics.
 type Stats struct {
@@ -266,7 +272,13 @@ func (n *Node) execute(e ownership.Effect, timer *time.Timer, in ownership.State
 		n.cfg.Fence(e.Incarnation, e.Why)
 	case ownership.TellDrain:
 		n.wg.Go(func() {
-			n.tellStore("drain", func(ctx context.Context) error { return n.store.Drain(ctx, e.Incarnation) })
+			n.tellStore("drain", func(ctx context.Context) error {
+				err := n.store.Drain(ctx, e.Incarnation)
+				if n.ctx.Err() != nil {
+					return nil // closed meanwhile: that the node has left says more
+				}
+				return err
+			})
 		})
 	case ownership.TellLeave:
 		id := e.Incarnation

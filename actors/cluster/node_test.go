@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -12,9 +13,11 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/rs/zerolog"
 
 	"dialler/actors/cluster/link"
 	"dialler/actors/cluster/routing"
+	"dialler/bench/ports"
 	"dialler/engine"
 	"dialler/engine/ownership"
 )
@@ -368,5 +371,55 @@ func TestWhoDoesNotKnowTheSecretIsNotHeard(t *testing.T) {
 	defer cancel()
 	if a, err := nodes[2].Ask(ctx, campaign(1), "who", nil); err == nil {
 		t.Errorf("answered %q", a)
+	}
+}
+
+func TestNodesTalkOverIPv6(t *testing.T) {
+	t.Parallel()
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skipf("this machine has no IPv6: %v", err)
+	} else {
+		_ = l.Close()
+	}
+	here := func(s string) string { return strings.ReplaceAll(s, "127.0.0.1", "[::1]") }
+	nodes := start(t, newDatabase(), 2, func(_ int, c *Config) {
+		c.Membership, c.Listen = here(c.Membership), here(c.Listen)
+	})
+	for _, n := range nodes {
+		await(t, "a node is asked", func() bool {
+			a, err := n.Ask(t.Context(), campaign(1), "who", nil)
+			return err == nil && strings.HasSuffix(string(a), " cmp_1 ")
+		})
+	}
+	for i, n := range nodes {
+		if _, err := n.AskNode(t.Context(), nodes[1-i].Incarnation(), "who", nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// slowToDrain is a database that has not recorded a drain before the node is closed.
+type slowToDrain struct{ port }
+
+func (slowToDrain) Drain(ctx context.Context, _ engine.Incarnation) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestANodeThatDrainsAndClosesAtOnceWarnsOfNothing(t *testing.T) {
+	t.Parallel()
+	db := newDatabase()
+	at := ports.AddressOf(t)
+	var log bytes.Buffer
+	n, err := Start(t.Context(), Config{Membership: "automanaged://" + at, Name: "0", Listen: at, Terms: terms,
+		Log: zerolog.New(zerolog.SyncWriter(&log)), carry: inMemory}, slowToDrain{port{db, "0"}}, db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has joined", func() bool { return n.Incarnation() != 0 })
+	n.Drain()
+	n.Close()
+	if strings.Contains(log.String(), "could not tell the database") {
+		t.Errorf("%s", &log)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,12 +72,12 @@ type provider interface {
 }
 
 func newWire(n *Node, m membership) (w *wire, err error) {
-	host, port, err := splitAddress(n.cfg.Listen)
-	if err != nil {
-		return nil, engine.Invalid("cluster_listen_invalid", "")
+	if err := n.cfg.Check(); err != nil {
+		return nil, err
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() && n.cfg.Advertise == "" {
-		return nil, engine.Invalid("cluster_advertise_missing", "")
+	host, port, _ := splitAddress(n.cfg.Listen)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]" // the library joins host and port as they are
 	}
 	w = &wire{n: n, peers: map[string]struct{}{}}
 	w.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {

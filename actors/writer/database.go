@@ -108,7 +108,7 @@ func (w *Database) succeeded(who string) {
 		return
 	}
 	now := w.g.Clock.Now()
-	w.g.Log.Info().Dur("away", now.Sub(w.status.Since)).Msg("the database is back")
+	w.g.Log.Info().Dur("away_ms", now.Sub(w.status.Since)).Msg("the database is back")
 	w.status.Up, w.status.Since, w.status.Detail = true, now, ""
 	w.works, w.gone = context.WithCancel(w.g.Ctx)
 	w.tell(true)

@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 )
 
@@ -45,7 +46,7 @@ func TestACallFromItsDialToItsResult(t *testing.T) {
 
 func TestWhatIsWrittenOfACall(t *testing.T) {
 	r := up(t, nil, func(rl *Rules) { rl.Attempt.Transfers.Allowed = []string{"+4930*", "sip:desk@pbx"} })
-	r.p.cap = &journal.CalleeCap{Attempts: 3}
+	r.p.cap = &journal.CalleeCap{Limits: []frequency.Limit{{What: frequency.Attempts, Most: 3}}}
 	r.apply(dialOf(first))
 	w := r.write()
 	at, e := w.Attempts[0], w.Events[0]

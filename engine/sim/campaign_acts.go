@@ -90,11 +90,11 @@ func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 	p := w.person(a.Trigger - 1)
 	cmd := campaign.Trigger{Campaign: c.id, Number: p.Number, Variables: p.Variables, Who: operator}
 	if a.NotBefore > 0 {
-		at := w.wall().Add(a.NotBefore)
+		at := w.wall().Round(0).Add(a.NotBefore) // a date, as of a request: without a monotonic reading
 		cmd.Times.NotBefore = &at
 	}
 	if a.Expires > 0 {
-		at := w.wall().Add(a.NotBefore + a.Expires)
+		at := w.wall().Round(0).Add(a.NotBefore + a.Expires)
 		cmd.Times.ExpiresAt = &at
 	}
 	if a.Keyed {

@@ -35,11 +35,21 @@ func (k *checker) audit() {
 		}
 	}
 	for _, c := range k.w.campaigns {
-		if row := k.w.row(c); row.State == campaign.Running && k.quiet(c) && k.w.runner(c) != nil {
-			late, _, _ := k.w.store.Expired(background, c.id, row.Run, k.w.wall().Add(-overdueAfter), 1)
-			if len(late) > 0 && k.w.now-k.steppedAt > overdueAfter {
-				k.broke(c, "%s expired at %s, and is %s", late[0].ID, late[0].ExpiresAt, late[0].State)
-			}
+		t := k.runs[c.i]
+		row := k.w.row(c)
+		if row.State != campaign.Running || !k.quiet(c) || k.w.runner(c) == nil || k.w.now-k.steppedAt <= overdueAfter {
+			t.expired = ""
+			continue
+		}
+		// One that had expired before it came, by an import or a restart, has as long as others.
+		late, _, _ := k.w.store.Expired(background, c.id, row.Run, k.w.wall().Add(-overdueAfter), 1)
+		switch {
+		case len(late) == 0:
+			t.expired = ""
+		case t.expired != late[0].ID:
+			t.expired, t.expiredSeen = late[0].ID, k.w.now
+		case k.w.now-t.expiredSeen > overdueAfter:
+			k.broke(c, "%s expired at %s, and is %s", late[0].ID, late[0].ExpiresAt, late[0].State)
 		}
 	}
 	open, _ := k.w.store.OpenAttempts(background)

@@ -2,7 +2,10 @@ package access
 
 import (
 	"context"
+	"fmt"
 	nethttp "net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -91,8 +94,22 @@ func (s *Gate) CreateKey(r *wire.Request) error {
 	return r.Reply(nethttp.StatusCreated, v)
 }
 
-// ChangeKey changes is_active and the other fields. Spec: "Deactivating is preferred over deleting,
-// to keep an audit trail"; so there is no deletion.
+// DeleteKey deletes a key. Spec: "Deactivating is preferred over deleting, to keep an audit trail"; so a
+// key is deactivated first, and the history keeps what was done with it.
+func (s *Gate) DeleteKey(r *wire.Request) error {
+	id := r.Param("key_id")
+	if !form.ValidIdentifier(id) {
+		return errNoKey
+	}
+	if err := s.Keys.DeleteKey(r.Ctx(), engine.KeyID(id), r.Who()); err != nil {
+		return err
+	}
+	s.keys.forget()
+	r.Send(nethttp.StatusNoContent, "", nil)
+	return nil
+}
+
+// ChangeKey changes is_active and the other fields.
 func (s *Gate) ChangeKey(r *wire.Request) error {
 	id := r.Param("key_id")
 	if !form.ValidIdentifier(id) {
@@ -155,6 +172,16 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// CheckScopes says which scopes a key cannot have.
+func CheckScopes(list []string) error {
+	for _, s := range list {
+		if !slices.Contains(wire.Scopes, s) {
+			return fmt.Errorf("%q is no scope of a key; the scopes are %s", s, strings.Join(wire.Scopes, ", "))
+		}
+	}
+	return nil
 }
 
 func readScopes(f form.Form) *[]string { return f.SomeOf("scopes", wire.Scopes) }

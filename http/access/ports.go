@@ -16,6 +16,9 @@ type Keys interface {
 	CreateKey(ctx context.Context, key engine.APIKey, who engine.Who) error
 	// ChangeKey changes a key; NotFound "key_not_found" if there is none.
 	ChangeKey(ctx context.Context, id engine.KeyID, change KeyChange, who engine.Who) (engine.APIKey, error)
+	// DeleteKey deletes an inactive key: NotFound "key_not_found" if there is none, Conflict
+	// "key_active" if it is active.
+	DeleteKey(ctx context.Context, id engine.KeyID, who engine.Who) error
 	// KeysUsed stores when keys were last used; called occasionally with many.
 	KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) error
 }

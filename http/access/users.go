@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	nethttp "net/http"
 	"net/mail"
 	"strings"
@@ -235,10 +236,25 @@ var errNoUser = engine.NotFound("user_not_found", "")
 // readEmail reads an e-mail address, which is the account's name.
 func readEmail(f form.Form, field string) string {
 	s := strings.ToLower(strings.TrimSpace(f.Text(field, form.Required, 254)))
-	if a, err := mail.ParseAddress(s); s != "" && (err != nil || a.Address != s) {
-		f.Fail(field, "invalid_format", "must be an e-mail address, for example ada@example.org")
+	if s != "" && !isEmail(s) {
+		f.Fail(field, "invalid_format", emailForm)
 	}
 	return s
+}
+
+const emailForm = "must be an e-mail address, for example ada@example.org"
+
+func isEmail(s string) bool {
+	a, err := mail.ParseAddress(s)
+	return err == nil && a.Address == s
+}
+
+// CheckEmail says whether an account may have the name.
+func CheckEmail(s string) error {
+	if s = strings.ToLower(strings.TrimSpace(s)); len(s) > 254 || !isEmail(s) {
+		return fmt.Errorf("%q %s", s, emailForm)
+	}
+	return nil
 }
 
 func readRole(f form.Form, field string, need bool) string {

@@ -33,7 +33,7 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
 	"number.created": "create_number", "number.changed": "change_number",
-	"key.created": "create_key", "key.changed": "change_key",
+	"key.created": "create_key", "key.changed": "change_key", "key.deleted": "delete_key",
 	"user.created": "create_user", "user.changed": "change_user", journal.UserLocked: "lock_user",
 	journal.UserUnlocked: "unlock_user",
 	"webhook.created":    "create_webhook", "webhook.changed": "change_webhook", "webhook.deleted": "delete_webhook",
@@ -45,6 +45,7 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.VoicemailAdded:   "add_voicemail", journal.VoicemailDeleted: "delete_voicemail",
 	journal.VerdictLabelled: "label_verdict",
 	journal.PersonErased:    "erase_person", journal.RestoreAccepted: "accept_restore",
+	journal.CallFrequencyChanged: "change_call_frequency",
 }
 
 // shownActions are the actions in a campaign's log without a filter.

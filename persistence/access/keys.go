@@ -82,6 +82,31 @@ func (s *Accounts) UpdateKey(ctx context.Context, id engine.KeyID, change func(*
 	return k, err
 }
 
+// DeleteKey removes a key that is inactive; the history keeps who did what with it. It returns
+// ErrKeyNotFound when there is none, and Conflict "key_active" for one that may still be used.
+func (s *Accounts) DeleteKey(ctx context.Context, id engine.KeyID, who engine.Who) error {
+	return s.db.InTx(ctx, "API key not deleted", func(tx pgx.Tx) error {
+		var active bool
+		err := tx.QueryRow(ctx, "SELECT active FROM api_keys WHERE id = $1 FOR UPDATE", string(id)).Scan(&active)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrKeyNotFound
+		case err != nil:
+			return err
+		case active:
+			return engine.Conflict("key_active", "")
+		}
+		rows, err := s.db.Going(ctx, tx, table.PartKey, string(id))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM api_keys WHERE id = $1", string(id)); err != nil {
+			return err
+		}
+		return s.db.NoteWritten(ctx, tx, rows, "key.deleted", string(id), who)
+	})
+}
+
 // KeysUsed records when keys were last used.
 func (s *Accounts) KeysUsed(ctx context.Context, used map[engine.KeyID]time.Time) error {
 	ids, times := make([]string, 0, len(used)), make([]time.Time, 0, len(used))

@@ -141,9 +141,24 @@ func keys(t *testing.T, w *world) {
 	if len(list) != 1 || list[0].LastUsedAt == nil || !list[0].LastUsedAt.Equal(w.now) || len(list[0].Scopes) != 0 {
 		t.Errorf("keys %+v", list)
 	}
+	second := engine.APIKey{ID: "key_3", Name: "old", Hash: [32]byte{3}, Active: true, CreatedAt: w.now}
+	must(t, w.pg.Accounts.CreateKey(t.Context(), second, admin))
+	if err := w.pg.Accounts.DeleteKey(t.Context(), "key_3", admin); code(err) != "key_active" {
+		t.Errorf("an active key deleted: %v", err)
+	}
+	must(t, w.pg.Accounts.DeleteKey(t.Context(), k.ID, admin))
+	if err := w.pg.Accounts.DeleteKey(t.Context(), k.ID, admin); code(err) != "key_not_found" {
+		t.Errorf("deleted twice: %v", err)
+	}
+	list, err = w.pg.Accounts.Keys(t.Context())
+	must(t, err)
+	if len(list) != 1 || list[0].ID != "key_3" {
+		t.Errorf("keys %+v", list)
+	}
 	log, _, err := w.pg.Lists.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
-	if len(log) != 2 || log[0].Type != "key.changed" || log[0].Data.Who.Name != admin.Name {
+	if len(log) != 4 || log[0].Type != "key.deleted" || log[2].Type != "key.changed" ||
+		log[0].Data.Who.Name != admin.Name {
 		t.Errorf("activity %+v", log)
 	}
 }
@@ -424,5 +439,34 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 		*events[1].Data.Who != from ||
 		events[1].Data.Reason != string(u.ID) {
 		t.Errorf("%d entries: %+v", n, events)
+	}
+}
+
+func callFrequency(t *testing.T, w *world) {
+	noted := func() (list []string) {
+		events, _, err := w.pg.Lists.Activity(t.Context(), "", []journal.Type{journal.CallFrequencyChanged},
+			campaign.Page{Number: 1, Size: 50})
+		must(t, err)
+		for _, e := range events {
+			if *e.Data.Who != admin || len(e.Data.Changes) != 1 || e.Data.Changes[0].Field != "call_frequency" {
+				t.Errorf("%+v", e.Data)
+			}
+			list = append(list, string(e.Data.Changes[0].From)+" "+string(e.Data.Changes[0].To))
+		}
+		return list
+	}
+	note := func(rules string, want bool) {
+		t.Helper()
+		changed, err := w.pg.NoteCallFrequency(t.Context(), rules, admin)
+		if must(t, err); changed != want {
+			t.Errorf("%s: changed %v", rules, changed)
+		}
+	}
+	note("none", false)
+	note("*: 3 attempts in 1d", true)
+	note("*: 3 attempts in 1d", false)
+	note("none", true)
+	if got := noted(); !slices.Equal(got, []string{`"*: 3 attempts in 1d" "none"`, `"none" "*: 3 attempts in 1d"`}) {
+		t.Errorf("noted %q", got)
 	}
 }

@@ -40,9 +40,12 @@ type Trunk struct {
 	Origin     *string `json:"origin"` // not for users to set
 }
 
+// Variable reads a secret by the name of its environment variable; ok is false if there is none.
+type Variable = func(name string) (secret string, ok bool, err error)
+
 // Trunks reads the trunks of a configuration file; there are none without a file. The error names
-// file, trunk and field of every mistake.
-func Trunks(path string, env func(string) (string, bool)) ([]Trunk, error) {
+// file, line, trunk and field of every mistake.
+func Trunks(path string, env Variable) ([]Trunk, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -51,10 +54,13 @@ func Trunks(path string, env func(string) (string, bool)) ([]Trunk, error) {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
 	var file struct {
-		Trunks []map[string]any `yaml:"trunks"`
+		Trunks []yaml.Node `yaml:"trunks"`
+	}
+	noList := func(err error) error {
+		return fmt.Errorf("%s: trunks must be a list of trunks, each with its fields: %w", path, err)
 	}
 	if err := yaml.Unmarshal(b, &file); err != nil {
-		return nil, fmt.Errorf("%s: trunks must be a list of trunks, each with its fields: %w", path, err)
+		return nil, noList(err)
 	}
 	if len(file.Trunks) > fileTrunksCap {
 		return nil, fmt.Errorf("%s: trunks: %d entries, at most %d are allowed", path, len(file.Trunks), fileTrunksCap)
@@ -62,21 +68,25 @@ func Trunks(path string, env func(string) (string, bool)) ([]Trunk, error) {
 	var out []Trunk
 	var wrong []error
 	seen := map[engine.TrunkID]bool{}
-	for i, fields := range file.Trunks {
+	for i, node := range file.Trunks {
+		var fields map[string]any
+		if err := node.Decode(&fields); err != nil {
+			return nil, noList(err)
+		}
 		t, mistakes := readFileTrunk(fields, env)
 		if seen[t.ID] {
 			mistakes = append(mistakes, "id: is already taken; give each trunk its own (duplicate)")
 		}
 		seen[t.ID] = t.ID != ""
 		for _, m := range mistakes {
-			wrong = append(wrong, fmt.Errorf("%s: trunks[%d] (%v): %s", path, i, fields["id"], m))
+			wrong = append(wrong, fmt.Errorf("%s:%d: trunks[%d] (%v): %s", path, node.Line, i, fields["id"], m))
 		}
 		out = append(out, t)
 	}
 	return out, errors.Join(wrong...)
 }
 
-func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t Trunk, mistakes []string) {
+func readFileTrunk(fields map[string]any, env Variable) (t Trunk, mistakes []string) {
 	t.TrunkSettings = trunk.Defaults()
 	text, err := json.Marshal(fields)
 	if err != nil {
@@ -96,15 +106,13 @@ func readFileTrunk(fields map[string]any, env func(string) (string, bool)) (t Tr
 			"password_env: must not be set together with password; leave one of them out (mutually_exclusive)",
 		)
 	case t.PasswordEnv != "":
-		secret, ok := env(t.PasswordEnv)
-		if !ok {
-			mistakes = append(
-				mistakes,
-				fmt.Sprintf(
-					"password_env: the environment variable %q is not set; set it where the dialler is started (not_set)",
-					t.PasswordEnv,
-				),
-			)
+		secret, ok, err := env(t.PasswordEnv)
+		switch {
+		case err != nil:
+			mistakes = append(mistakes, fmt.Sprintf("password_env: %v (not_set)", err))
+		case !ok:
+			mistakes = append(mistakes, fmt.Sprintf("password_env: the environment variable %q is not set; set it, or "+
+				"%[1]s_FILE, where the dialler is started (not_set)", t.PasswordEnv))
 		}
 		t.Password = &secret
 	}

@@ -26,7 +26,9 @@ func settingsFile(t *testing.T, text string) string {
 	return path
 }
 
-func noSecrets(string) (string, bool) { return "", false }
+func fromTheEnvironment(string) (string, bool, error) { return "from-the-environment", true, nil }
+
+func noSecrets(string) (string, bool, error) { return "", false, nil }
 
 func TestTheExamplesOfTheDocumentationAreTrunks(t *testing.T) {
 	page, err := os.ReadFile("../../docs/trunks.md")
@@ -35,7 +37,7 @@ func TestTheExamplesOfTheDocumentationAreTrunks(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	example, _, _ := strings.Cut(rest, "```")
-	list, err := Trunks(settingsFile(t, example), func(string) (string, bool) { return "from-the-environment", true })
+	list, err := Trunks(settingsFile(t, example), fromTheEnvironment)
 	if err != nil || len(list) != 4 {
 		t.Fatalf("%d trunks: %v", len(list), err)
 	}
@@ -65,7 +67,7 @@ func TestThePageOfEachCarrierHasATrunkASourceAndATrial(t *testing.T) {
 		name, rest, _ := strings.Cut(part, "\n")
 		_, block, _ := strings.Cut(rest, "```yaml\n")
 		block, _, _ = strings.Cut(block, "```")
-		list, err := Trunks(settingsFile(t, block), func(string) (string, bool) { return "from-the-environment", true })
+		list, err := Trunks(settingsFile(t, block), fromTheEnvironment)
 		if err != nil || len(list) != 1 {
 			t.Errorf("%s: %d trunks: %v", name, len(list), err)
 		}
@@ -90,7 +92,7 @@ func TestWhatIsWrongWithATrunkOfTheFileIsSaidWithFileTrunkAndField(t *testing.T)
 		}
 	}
 	f("trunks: yes\n", "must be a list")
-	f("trunks:\n  - host: 192.0.2.1\n", "trunks[0] (<nil>): id: ")
+	f("trunks:\n  - host: 192.0.2.1\n", ":2: trunks[0] (<nil>): id: ")
 	f(
 		"trunks:\n  - {id: a, host: 192.0.2.1}\n  - {id: b, host: a b, cps_cap: 0}\n",
 		"trunks[1] (b): host: ",

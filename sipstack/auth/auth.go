@@ -65,6 +65,9 @@ func Of(username, password string) Credentials {
 // Known says whether there is an account.
 func (a *Credentials) Known() bool { return a.username != "" }
 
+// Tries counts the challenges that were answered.
+func (a *Credentials) Tries() int { return a.tries }
+
 // Again returns the same account for another request; both count the uses of a nonce together.
 func (a *Credentials) Again() Credentials {
 	if a.counts == nil {

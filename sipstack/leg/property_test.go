@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ type farSide struct {
 	replies  []*sip.Response
 	answers  map[string]bool // To tags of the 2xx to the INVITE
 	hungUp   map[string]bool // tags of dialogs that the far side ended with a BYE
+	held     *sip.Request    // an UPDATE that was answered later, or never
 	rings    *sip.Request    // the INVITE that had a provisional response and no final one
 	tags     int             // of floods, to make each unique
 	cseq     int
@@ -248,6 +250,11 @@ func (f *farSide) settled() {
 				f.hungUp[tag])
 		}
 	}
+	if u := f.held; u != nil && !slices.ContainsFunc(f.replies, func(r *sip.Response) bool {
+		return r.CSeq().Value() == u.CSeq().Value() && r.From().Value() == u.From().Value()
+	}) {
+		f.t.Fatalf("an UPDATE that came before our ACK is never answered: %s", u)
+	}
 	if f.rings != nil && !cancelled {
 		f.t.Fatalf("a leg that rings is over without CANCEL: %+v", f.events)
 	}
@@ -290,10 +297,12 @@ func (f *farSide) request() {
 			}
 		}
 		f.l.mu.Lock()
-		waits := f.l.refer != nil && f.l.refer.request != nil
+		waits := method == "REFER" && f.l.refer != nil && f.l.refer.request != nil
+		if h := f.l.session.held; method == "UPDATE" && h != nil && h.request.CSeq().SeqNo == uint32(f.cseq) {
+			waits, f.held = true, h.request // until our ACK
+		}
 		f.l.mu.Unlock()
-		if want := 1; method == "ACK" && got != 0 || method != "ACK" && got != want &&
-			(got != 0 || !waits || method != "REFER") {
+		if want := 1; method == "ACK" && got != 0 || method != "ACK" && got != want && (got != 0 || !waits) {
 			t.Fatalf("%d responses to %s", got, text)
 		}
 	}

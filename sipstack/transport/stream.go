@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -185,6 +186,21 @@ func (n *Sockets) connect(to Target) (*stream, error) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
 	defer cancel()
+	conn, err := n.dial(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if c = n.open(to, conn, false); c == nil {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// errHandshake begins the error of a connection whose far side was reached.
+var errHandshake = errors.New("tls")
+
+// dial opens a connection to a target.
+func (n *Sockets) dial(ctx context.Context, to Target) (net.Conn, error) {
 	from := n.From(to)
 	d := net.Dialer{Control: from.control}
 	if bind := from.bind; bind.IsValid() {
@@ -194,18 +210,31 @@ func (n *Sockets) connect(to Target) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if to.Transport == message.TLS {
-		secure := tls.Client(conn, to.TLS.conf)
-		if err := secure.HandshakeContext(ctx); err != nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("tls: %w", err)
+	if to.Transport != message.TLS {
+		return conn, nil
+	}
+	secure := tls.Client(conn, to.TLS.conf)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%w: %w", errHandshake, err)
+	}
+	return secure, nil
+}
+
+// Reach opens a connection to a target as for a message, and closes it. It returns the certificate that the
+// far side showed, nil without TLS. reached says that an error is one of TLS.
+func (n *Sockets) Reach(ctx context.Context, to Target) (shown *x509.Certificate, reached bool, err error) {
+	conn, err := n.dial(ctx, to)
+	if err != nil {
+		return nil, errors.Is(err, errHandshake), err
+	}
+	defer func() { _ = conn.Close() }()
+	if secure, ok := conn.(*tls.Conn); ok {
+		if chain := secure.ConnectionState().PeerCertificates; len(chain) > 0 {
+			shown = chain[0]
 		}
-		conn = secure
 	}
-	if c = n.open(to, conn, false); c == nil {
-		return nil, net.ErrClosed
-	}
-	return c, nil
+	return shown, true, nil
 }
 
 // framer splits a byte stream into messages by Content-Length (RFC 3261 §18.3) and counts the pings

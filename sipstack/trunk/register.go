@@ -81,7 +81,7 @@ type registration struct {
 func (k *Set) newRegistration(t *Trunk) *registration {
 	r := &registration{
 		set: k, trunk: t, callID: k.nonce + "-register-" + string(t.Conf.ID),
-		user:  message.DeriveUser("register/" + string(t.Conf.ID)),
+		user:  t.registeredUser(),
 		asked: cmp.Or(max(t.Conf.RegisterSec, 0), defaultRegister), done: make(chan struct{}), roundAt: 1,
 		last: Registration{Trunk: t.Conf.ID, Reason: "no REGISTER has been answered yet"},
 	}
@@ -274,7 +274,7 @@ func (r *registration) roundFailed(code int, reason string, after time.Duration,
 	r.failures++
 	r.result(code, reason)
 	r.roundAt = r.set.clock.Now() + wait
-	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in", wait).
+	r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).Int("code", code).Dur("again_in_ms", wait).
 		Msg("not registered with the carrier")
 }
 
@@ -289,22 +289,13 @@ func (r *registration) result(code int, reason string) {
 func (r *registration) send() error {
 	t, s := r.trunk, r.set
 	r.cseq++
-	sentBy := t.SentBy(r.to)
-	domain := cmp.Or(message.BracketHost(message.CleanHost(t.Conf.FromDomain)),
-		message.BracketHost(message.CleanHost(t.Conf.Host)))
-	aor := "sip:" + message.EscapeUser(cmp.Or(t.Conf.FromUser, t.Conf.Username)) + "@" + domain
 	asked := r.asked
 	if r.ending {
 		asked = 0
 	}
-	b := message.AppendStart(nil, "REGISTER", t.registrar(), r.to.Transport, sentBy,
-		message.DeriveBranch(r.callID, r.cseq, "REGISTER"))
-	b = append(b, t.RouteLine...)
-	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
-	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")
-	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.Params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"+
+	b := t.registerLines(r.to, r.callID, r.cseq)
+	b = append(b, "Contact: <sip:"+r.user+"@"+t.SentBy(r.to)+t.Params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"+
 		"Supported: path\r\n"...) // RFC 3327 §5.1
-	b = append(b, t.AgentLines...)
 	b = r.auth.AppendTo(b)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
 	now := s.clock.Now()
@@ -335,6 +326,22 @@ func (r *registration) send() error {
 		r.data = nil
 	}
 	return err
+}
+
+// registeredUser is the user part of the Contact that a trunk registers: the same in every process.
+func (t *Trunk) registeredUser() string { return message.DeriveUser("register/" + string(t.Conf.ID)) }
+
+// registerLines writes a REGISTER up to what it asks for.
+func (t *Trunk) registerLines(to transport.Target, callID string, cseq uint32) []byte {
+	domain := cmp.Or(message.BracketHost(message.CleanHost(t.Conf.FromDomain)),
+		message.BracketHost(message.CleanHost(t.Conf.Host)))
+	aor := "sip:" + message.EscapeUser(cmp.Or(t.Conf.FromUser, t.Conf.Username)) + "@" + domain
+	b := message.AppendStart(nil, "REGISTER", t.registrar(), to.Transport, t.SentBy(to),
+		message.DeriveBranch(callID, cseq, "REGISTER"))
+	b = append(b, t.RouteLine...)
+	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(callID)+"\r\nTo: <"+aor+">\r\n"...)
+	b = message.AppendCallID(b, callID, cseq, "REGISTER")
+	return append(b, t.AgentLines...)
 }
 
 // registrar is the Request-URI of a REGISTER.
@@ -410,7 +417,7 @@ func (r *registration) onGranted(m *sip.Response) {
 	lifetime := time.Duration(granted) * time.Second
 	now := r.set.clock.Now()
 	if r.until == 0 {
-		r.set.log.Info().Str("trunk", string(r.trunk.Conf.ID)).Dur("for", lifetime).Msg("registered with the carrier")
+		r.set.log.Info().Str("trunk", string(r.trunk.Conf.ID)).Dur("for_ms", lifetime).Msg("registered with the carrier")
 	}
 	r.set.net.Marks.Clear(r.to)
 	r.result(m.StatusCode, m.Reason)

@@ -52,6 +52,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* Whom pods run as. */}}
+{{- define "dialler.accountName" -}}
+{{- .Values.serviceAccount.name | default (include "dialler.name" .) }}
+{{- end }}
+{{- define "dialler.account" -}}
+{{- if or .Values.serviceAccount.create .Values.serviceAccount.name -}}
+serviceAccountName: {{ include "dialler.accountName" . }}
+{{- end }}
+{{- end }}
+
 {{- define "dialler.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -69,6 +79,9 @@ capabilities: { drop: [ALL] }
 
 {{/* What must not be left to a pod that does not come up. */}}
 {{- define "dialler.check" -}}
+{{- if not .Values.image.repository }}
+{{- fail "image.repository must say where your image is: none is published; build it with deploy/container/Containerfile and push it (docs/operations.md, In a container)" }}
+{{- end }}
 {{- if not (or .Values.database.existingSecret .Values.database.url) }}
 {{- fail "database.existingSecret (or, for trials, database.url) must say where PostgreSQL is" }}
 {{- end }}
