@@ -29,9 +29,9 @@ import (
 type Level string
 
 const (
-	OK      Level = "ok"
-	Warning Level = "warning" // calls work, but not as well as they could
-	Fault   Level = "fault"   // calls with this bot fail
+	LevelOK      Level = "ok"
+	LevelWarning Level = "warning" // calls work, but not as well as they could
+	LevelFault   Level = "fault"   // calls with this bot fail
 )
 
 // Finding is what one step of the check showed.
@@ -86,7 +86,7 @@ func Run(ctx context.Context, cfg Config, say func(Finding)) (faults int) {
 func (c *check) tell(step string, level Level, format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if level == Fault {
+	if level == LevelFault {
 		c.faults++
 	}
 	c.say(Finding{step, level, fmt.Sprintf(format, args...)})
@@ -96,7 +96,7 @@ func (c *check) tell(step string, level Level, format string, args ...any) {
 func (c *check) address() bool {
 	wrong := engine.CheckBot(&c.cfg.Bot)
 	for _, e := range wrong {
-		c.tell("address", Fault, "%s %s", e.Field, e.Message)
+		c.tell("address", LevelFault, "%s %s", e.Field, e.Message)
 	}
 	if len(wrong) > 0 {
 		return false
@@ -104,12 +104,12 @@ func (c *check) address() bool {
 	u, err := url.Parse(c.cfg.Bot.Endpoints[0])
 	switch {
 	case err != nil || c.cfg.Bot.URIs() != nil:
-		c.tell("address", Fault, "a bot that is called by SIP is tested by a call: dialler trunk test, or a dialout")
+		c.tell("address", LevelFault, "a bot that is called by SIP is tested by a call: dialler trunk test, or a dialout")
 		return false
 	case u.Scheme == "ws" && !private(u.Hostname()):
-		c.tell("address", Warning, "audio and signature go in clear; use wss:// outside private networks")
+		c.tell("address", LevelWarning, "audio and signature go in clear; use wss:// outside private networks")
 	default:
-		c.tell("address", OK, "%s to %s", u.Scheme, u.Host)
+		c.tell("address", LevelOK, "%s to %s", u.Scheme, u.Host)
 	}
 	return true
 }
@@ -130,10 +130,10 @@ func (c *check) health(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := client.Ask(ctx, q); err != nil {
-		c.tell("health", Fault, "%s. While it answers anything but 2xx, nothing is dialled with the bot", err)
+		c.tell("health", LevelFault, "%s. While it answers anything but 2xx, nothing is dialled with the bot", err)
 		return false
 	}
-	c.tell("health", OK, "the health URL answers")
+	c.tell("health", LevelOK, "the health URL answers")
 	return true
 }
 
@@ -142,7 +142,7 @@ func (c *check) session(ctx context.Context) {
 	call := newCall()
 	results, err := listen(call, c.cfg.Bot.Endpoints[0])
 	if err != nil {
-		c.tell("result", Warning, "no address for results by HTTP: %s", err)
+		c.tell("result", LevelWarning, "no address for results by HTTP: %s", err)
 	}
 	defer results.close()
 	client := botlink.New(botlink.Config{TLS: c.cfg.TLS, LingerTimeout: linger,
@@ -173,18 +173,18 @@ func (c *check) open(ctx context.Context, client *botlink.Client, call identity,
 		e.Reason = "the check was ended"
 	}
 	if !e.Stands {
-		c.tell("session", Fault, "%s. %s", e.Reason, remedy(e.Reason))
+		c.tell("session", LevelFault, "%s. %s", e.Reason, remedy(e.Reason))
 		return nil
 	}
 	switch took := time.Since(began).Round(time.Millisecond); {
 	case took > attempt.BridgeBudget:
-		c.tell("session", Fault, "the upgrade took %s. A callee waits %s for the bot: such calls are abandoned unless "+
+		c.tell("session", LevelFault, "the upgrade took %s. A callee waits %s for the bot: such calls are abandoned unless "+
 			"their sockets are opened before somebody answers", took, attempt.BridgeBudget)
 	case took > attempt.BridgeBudget/2:
-		c.tell("session", Warning, "the upgrade took %s of the %s that a callee waits for the bot", took,
+		c.tell("session", LevelWarning, "the upgrade took %s of the %s that a callee waits for the bot", took,
 			attempt.BridgeBudget)
 	default:
-		c.tell("session", OK, "the upgrade took %s", took)
+		c.tell("session", LevelOK, "the upgrade took %s", took)
 	}
 	account := b.Account
 	if account == "" {
@@ -231,12 +231,12 @@ func (c *check) converse(ctx context.Context, link *botlink.Link) (over *ending)
 	defer func() {
 		switch {
 		case first < 0:
-			c.tell("audio", Fault, "the bot said nothing in %s: the callee hears silence. It sends media frames with "+
+			c.tell("audio", LevelFault, "the bot said nothing in %s: the callee hears silence. It sends media frames with "+
 				"base64 of 8 kHz μ-law, without any header", time.Since(began).Round(100*time.Millisecond))
 		case first > 2*time.Second:
-			c.tell("audio", Warning, "the bot said nothing for %s; people hang up", first.Round(100*time.Millisecond))
+			c.tell("audio", LevelWarning, "the bot said nothing for %s; people hang up", first.Round(100*time.Millisecond))
 		default:
-			c.tell("audio", OK, "the bot spoke after %s, for %s", first.Round(10*time.Millisecond),
+			c.tell("audio", LevelOK, "the bot spoke after %s, for %s", first.Round(10*time.Millisecond),
 				heard.Round(100*time.Millisecond))
 		}
 	}()
@@ -301,11 +301,11 @@ func (c *check) frames(s *botlink.Stats) {
 	} {
 		if k.n > 0 {
 			bad = true
-			c.tell("frames", Warning, "%d %s", k.n, k.what)
+			c.tell("frames", LevelWarning, "%d %s", k.n, k.what)
 		}
 	}
 	if !bad {
-		c.tell("frames", OK, "every frame of the bot was understood")
+		c.tell("frames", LevelOK, "every frame of the bot was understood")
 	}
 }
 
@@ -313,21 +313,21 @@ func (c *check) frames(s *botlink.Stats) {
 func (c *check) end(link *botlink.Link, over *ending) {
 	switch {
 	case over != nil && over.normal:
-		c.tell("end", OK, "the bot closed its socket, which hangs up")
+		c.tell("end", LevelOK, "the bot closed its socket, which hangs up")
 		return
 	case over != nil:
-		c.tell("end", Fault, "%s in the middle of the conversation; the call ends as if the bot had died", over.reason)
+		c.tell("end", LevelFault, "%s in the middle of the conversation; the call ends as if the bot had died", over.reason)
 		return
 	}
 	link.Stop()
 	began := time.Now()
 	<-link.Done()
 	if took := time.Since(began); took >= linger {
-		c.tell("end", Warning, "the bot did not close its socket within %s after stop; until it does, a seat is taken",
+		c.tell("end", LevelWarning, "the bot did not close its socket within %s after stop; until it does, a seat is taken",
 			linger)
 		return
 	}
-	c.tell("end", OK, "the bot closed its socket after stop")
+	c.tell("end", LevelOK, "the bot closed its socket after stop")
 }
 
 // result waits for the bot's result and tells what became of it.
@@ -341,7 +341,7 @@ func (c *check) result(ctx context.Context, results *results) {
 	}
 	list := results.all()
 	if len(list) == 0 {
-		c.tell("result", Warning, "no result came within %s. Without one a conversation ends as connected_no_result",
+		c.tell("result", LevelWarning, "no result came within %s. Without one a conversation ends as connected_no_result",
 			c.cfg.Patience)
 	}
 	for _, f := range list {
@@ -359,7 +359,7 @@ func (c *check) BotFailed(_ *botlink.Link, _ time.Time, reason string, _ bool) {
 
 // BotVerdict implements botlink.Handler.
 func (c *check) BotVerdict(_ *botlink.Link, _ time.Time, v engine.Verdict) {
-	c.tell("verdict", OK, "the bot takes the callee for a %s; a call would be over now", v)
+	c.tell("verdict", LevelOK, "the bot takes the callee for a %s; a call would be over now", v)
 }
 
 // BotClosed implements botlink.Handler.

@@ -94,7 +94,7 @@ func (r *results) take(body []byte, way string) answer {
 		res, rest, wrong := calls.ReadResult(f, time.Now())
 		err, a.Unknown, a.Dropped = wrong, rest.Names, rest.Dropped
 		if res.Disposition == "" && err == nil {
-			r.add(true, Warning, "a result came "+way+" without a disposition: no rule can be made on it")
+			r.add(true, LevelWarning, "a result came "+way+" without a disposition: no rule can be made on it")
 			return a
 		}
 	}
@@ -104,7 +104,7 @@ func (r *results) take(body []byte, way string) answer {
 		for _, wrong := range e.Fields {
 			text += "; " + wrong.Field + " " + wrong.Message
 		}
-		r.add(true, Fault, text)
+		r.add(true, LevelFault, text)
 		return answer{Status: "refused", Call: a.Call, Code: e.Code, Detail: e.Detail, Errors: e.Fields}
 	}
 	text := "a result came " + way
@@ -112,10 +112,10 @@ func (r *results) take(body []byte, way string) answer {
 		text += "; stored as unknown, perhaps mistyped: " + strings.Join(a.Unknown, ", ")
 	}
 	if len(a.Dropped) > 0 {
-		r.add(true, Warning, text+"; too large to be stored: "+strings.Join(a.Dropped, ", "))
+		r.add(true, LevelWarning, text+"; too large to be stored: "+strings.Join(a.Dropped, ", "))
 		return a
 	}
-	r.add(true, OK, text)
+	r.add(true, LevelOK, text)
 	return a
 }
 
@@ -132,15 +132,16 @@ func (r *results) serve(w http.ResponseWriter, q *http.Request) {
 	}
 	switch {
 	case q.URL.Path != resultPath(r.call.id()) || q.Method != http.MethodPost:
-		r.add(false, OK, "the bot asked for "+q.Method+" "+q.URL.Path+", which only a running dialler answers")
+		r.add(false, LevelOK, "the bot asked for "+q.Method+" "+q.URL.Path+", which only a running dialler answers")
 		reply(http.StatusNotFound, answer{Status: "refused", Code: "call_not_found"})
 		return
 	case q.Header.Get("Authorization") != "Bearer "+r.call.token:
-		r.add(true, Fault, "a result was posted without the bearer result_token, and is refused with 401")
+		r.add(true, LevelFault, "a result was posted without the bearer result_token, and is refused with 401")
 		reply(http.StatusUnauthorized, answer{Status: "refused", Code: "unauthorized"})
 		return
 	case !strings.HasPrefix(strings.ToLower(q.Header.Get("Content-Type")), "application/json"):
-		r.add(true, Fault, "a result was posted with another Content-Type than application/json, and is refused with 415")
+		r.add(true, LevelFault,
+			"a result was posted with another Content-Type than application/json, and is refused with 415")
 		reply(http.StatusUnsupportedMediaType, answer{Status: "refused", Code: "unsupported_media_type"})
 		return
 	}
