@@ -27,6 +27,7 @@ type cli struct {
 	Sim     simCmd     `cmd:"" help:"${help_sim}"`
 	Config  configCmd  `cmd:"" help:"Settings of the dialler."`
 	Trunk   trunkCmd   `cmd:"" help:"Carrier connections."`
+	Bot     botCmd     `cmd:"" help:"Voice bots."`
 	User    userCmd    `cmd:"" help:"People who may log in."`
 	Key     keyCmd     `cmd:"" help:"API keys, and the signing key."`
 	DB      dbCmd      `cmd:"" name:"db" help:"The database."`

@@ -14,6 +14,13 @@ var help = kong.Vars{
 	"help_log_level":   "Minimum level of log lines: debug, info, warn, error.",
 	"help_sandbox": "Run the dialler with a model carrier, a model bot and a " +
 		"campaign of 400 contacts, all on this machine.",
+	"help_bot_check": "Hold one conversation with a bot, as a call would, and explain what is wrong. " +
+		"Exit status 1 when calls with it fail.",
+
+	"help_bot_check_header":   "A header of the requests, Name: value; can be repeated.",
+	"help_bot_check_health":   "What is asked first: an address, or a path at the endpoint.",
+	"help_bot_check_variable": "A variable of the contact; can be repeated.",
+
 	"help_replay": "Replay the recording of a campaign's run, and compare every effect with what was recorded.",
 	"help_replay_until": "Stop at this event, by its number in the campaign's history or its type " +
 		"(attempt.ended), and explain what the campaign did then.",

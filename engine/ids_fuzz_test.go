@@ -22,7 +22,7 @@ func FuzzIDs(f *testing.F) {
 			t.Fatalf("%q is the leg %q", s, id.Leg(n))
 		}
 		_ = AttemptID(s).Short()
-		if len(CheckEndpoints([]string{s})) == 0 && strings.ContainsAny(s, "\x00\r\n") {
+		if len(CheckBot(&Bot{Endpoints: []string{s}})) == 0 && strings.ContainsAny(s, "\x00\r\n") {
 			t.Fatalf("%q is taken for an address", s)
 		}
 		for _, h := range IdentityHeaders(map[string]string{IdentityVariable: s}) {

@@ -51,7 +51,8 @@ type AttachBot struct {
 	Call      CallID
 	Endpoints []string // ws:// or wss://, tried in this order
 	AuthToken string   // signs the upgrade request
-	Account   string   // "AC" + 32 hex
+	Headers   []HTTPHeader
+	Account   string // "AC" + 32 hex
 	// Parameters become customParameters of the start frame.
 	Parameters map[string]string
 	Deadline   time.Time
@@ -67,6 +68,7 @@ type OpenSocket struct {
 	Node      Incarnation // that carries the call; 0 is this one
 	Endpoints []string    // ws:// or wss://, each tried once, in this order
 	AuthToken string      // signs the upgrade request
+	Headers   []HTTPHeader
 	Timeout   time.Duration
 	Limit     time.Duration // when it is closed unless a call has taken it
 }
@@ -80,10 +82,13 @@ type SocketEvent struct {
 	Reason   string         // why it is not open
 }
 
-// AskBot probes whether an endpoint of a bot takes connections. No session begins.
+// AskBot probes whether an endpoint of a bot takes calls (Bot.Question). Nothing of a call is said.
 type AskBot struct {
 	Endpoint  string // ws:// or wss://
+	HealthURL string // GET this; "" means that Probe is done
+	Probe     string // ProbeConnection or ProbeSession
 	AuthToken string // signs the upgrade request
+	Headers   []HTTPHeader
 }
 
 // EndpointMiss is an endpoint of a bot that did not take a call, and why.

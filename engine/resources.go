@@ -12,11 +12,32 @@ type Bot struct {
 	Endpoints []string `json:"endpoints"` // ws:// or wss:// URLs, or sip: URIs; tried in this order
 	// AuthToken signs the upgrade request (X-Twilio-Signature). Secret.
 	AuthToken string `json:"-"`
+	// Headers are sent with the request that opens a socket, and to HealthURL. Secret.
+	Headers []HTTPHeader `json:"-"`
+	// HealthURL is what probes GET, any 2xx meaning that the bot takes calls: an http or https URL
+	// that answers for all endpoints, or a path, which each endpoint answers for itself. Empty means
+	// that Probe says what a probe is.
+	HealthURL string `json:"health_url"`
+	// Probe is how a socket is probed without a HealthURL: ProbeConnection (also when empty) or
+	// ProbeSession.
+	Probe string `json:"probe"`
 	// Account is the "AC" identifier that the bot sees.
 	Account string `json:"account"`
 	// Variables are the variables that a dialout must provide.
 	Variables []string  `json:"required_variables,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
+}
+
+// Values of Bot.Probe.
+const (
+	ProbeConnection = "connection" // TCP, and TLS of wss://: no request is made
+	ProbeSession    = "session"    // the upgrade, closed again before any frame
+)
+
+// HTTPHeader is a header to be written into a request.
+type HTTPHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // TrunkKind says how a carrier authenticates our calls.

@@ -158,6 +158,27 @@ func TestAResultThatIsKeptForLaterIsAccepted(t *testing.T) {
 	}
 }
 
+func TestAResultOnTheSocketIsTakenAsAPostIs(t *testing.T) {
+	b := newBench(t)
+	f := func(body, want string) {
+		t.Helper()
+		if got := string(b.server.ResultOnSocket(t.Context(), theCall, []byte(body))); got != want {
+			t.Errorf("%s is answered %s, want %s", body, got, want)
+		}
+	}
+	call := `"call_id":"` + string(theCall) + `"`
+	f(`{"disposition":"sold","mood":"good"}`, `{"status":"ok",`+call+`,"unknown_fields":["mood"]}`)
+	if r := b.ports.results; len(r) != 1 || r[0].Call != theCall || r[0].Result.Disposition != "sold" ||
+		r[0].Result.Unknown["mood"] != "good" {
+		t.Errorf("stored %+v", r)
+	}
+	f(`{"disposition":5}`, `{"status":"refused",`+call+`,"code":"validation_failed",`+
+		`"detail":"The body failed validation; see errors.",`+
+		`"errors":[{"field":"disposition","code":"wrong_type","message":"must be a string, not a number"}]}`)
+	b.ports.resultLater = true
+	f(`{"disposition":"sold"}`, `{"status":"kept",`+call+`}`)
+}
+
 func TestAFieldOfAResultThatIsNotKnownLosesNothing(t *testing.T) {
 	b := newBench(t)
 	path := "/api/v1/calls/" + string(theCall) + "/result"

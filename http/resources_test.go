@@ -48,6 +48,52 @@ func TestBotsAreUpsertedAndTheirTokenIsWriteOnly(t *testing.T) {
 	b.do("GET", "/api/v1/bots", "", "Authorization", "Bearer "+b.token("usr_view")).is(200, "")
 }
 
+func TestTheHeadersOfABotAreNamedAndNeverShown(t *testing.T) {
+	b := newBench(t)
+	put := func(more string) answer {
+		t.Helper()
+		a := b.byAdmin("PUT", "/api/v1/bots/bot_1", `{"name":"Bea","endpoints":["wss://bot.example.org/ws"]`+more+`}`)
+		if strings.Contains(string(a.body), "s3cret") {
+			t.Errorf("a value is shown: %s", a.body)
+		}
+		return a
+	}
+	stored := func(want ...engine.HTTPHeader) {
+		t.Helper()
+		if got := b.ports.bots[0].Headers; len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("stored %+v, want %+v", got, want)
+		}
+	}
+	auth, key := engine.HTTPHeader{Name: "Authorization", Value: "Bearer s3cret"}, engine.HTTPHeader{Name: "xi-api-key",
+		Value: "s3cret"}
+	a := put(`,"headers":[{"name":"Authorization","value":"Bearer s3cret"}],"health_url":"/up"`).is(200, "")
+	stored(auth)
+	if text := string(a.body); !strings.Contains(text, `"headers":[{"name":"Authorization"}]`) ||
+		a.get("health_url") != "/up" || a.get("probe") != "connection" {
+		t.Errorf("shown as %s", text)
+	}
+	// Left out, all stay; named without a value, one stays; null and an empty list remove them.
+	a = put(`,"probe":"session"`).is(200, "")
+	stored(auth)
+	if a.get("health_url") != nil || a.get("probe") != "session" {
+		t.Errorf("shown as %s", a.body)
+	}
+	put(`,"headers":[{"name":"xi-api-key","value":"s3cret"},{"name":"authorization"}]`).is(200, "")
+	stored(key, engine.HTTPHeader{Name: "authorization", Value: auth.Value})
+	put(`,"headers":null`).is(200, "")
+	stored()
+	f := func(more string, want ...string) {
+		t.Helper()
+		put(more).is(422, "validation_failed", want...)
+	}
+	f(`,"headers":[{"name":"X-A"},7,{"name":"Host","value":"a","more":1}]`, "headers[1] wrong_type",
+		"headers[2].more unknown_field", "headers[0].value invalid_format", "headers[1].name invalid_format",
+		"headers[1].value invalid_format", "headers[2].name reserved_header")
+	f(`,"headers":{},"health_url":"up","probe":"ping"`, "headers wrong_type", "health_url invalid_format",
+		"probe unknown_value")
+	f(`,"health_url":"/up","probe":"session"`, "probe mutually_exclusive")
+}
+
 func TestTrunksAreUpsertedAndTheirPasswordIsWriteOnly(t *testing.T) {
 	b := newBench(t)
 	a := b.byAdmin("GET", "/api/v1/trunks", "").is(200, "")

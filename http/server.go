@@ -306,6 +306,12 @@ func (s *Server) handler() fasthttp.RequestHandler {
 	}
 }
 
+// ResultOnSocket takes a result from the bot that holds the call's socket and returns the answer as
+// JSON: what the route of results answers, or status refused with code, detail and errors.
+func (s *Server) ResultOnSocket(ctx context.Context, id engine.CallID, body []byte) []byte {
+	return s.calls.ResultOnSocket(ctx, id, body)
+}
+
 // Serve accepts connections until Shutdown; it may be called with several
 // listeners. After Shutdown it closes the listener and returns at once.
 func (s *Server) Serve(l net.Listener) error {

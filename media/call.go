@@ -368,7 +368,7 @@ func (c *call) attachBot(cmd engine.AttachBot) {
 	}
 	c.firstAudio, c.botTime = false, 0
 	c.link = c.e.bots.Connect(botlink.Request{
-		Endpoints: cmd.Endpoints, AuthToken: cmd.AuthToken, Account: cmd.Account, Session: cmd.Session,
+		Endpoints: cmd.Endpoints, AuthToken: cmd.AuthToken, Headers: cmd.Headers, Account: cmd.Account, Session: cmd.Session,
 		Call: cmd.Call, Parameters: cmd.Parameters, Deadline: cmd.Deadline,
 		Socket: cmd.Socket,
 	}, c)

@@ -314,11 +314,9 @@ func (e *Engine) AttachBot(cmd engine.AttachBot) {
 	}
 }
 
-// AskBot probes whether a bot's endpoint accepts connections; it blocks until the answer, or until
-// ctx ends. nil means it does.
-func (e *Engine) AskBot(ctx context.Context, cmd engine.AskBot) error {
-	return e.bots.Ask(ctx, cmd.Endpoint, cmd.AuthToken)
-}
+// AskBot probes whether a bot's endpoint takes calls; it blocks until the answer, or until ctx ends.
+// nil means it does.
+func (e *Engine) AskBot(ctx context.Context, cmd engine.AskBot) error { return e.bots.Ask(ctx, cmd) }
 
 // OpenSocket opens a bot's socket ahead of its call and returns at once. sink is called
 // from the engine's goroutines and must not block.

@@ -53,8 +53,8 @@ func storedAs(t *testing.T, url string) (password, token string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close(t.Context()) }()
-	if err := c.QueryRow(t.Context(), "SELECT (SELECT password FROM trunks WHERE id = 't'), (SELECT auth_token FROM "+
-		"bots WHERE id = 'b')").Scan(&password, &token); err != nil {
+	if err := c.QueryRow(t.Context(), "SELECT (SELECT password FROM trunks WHERE id = 't'), (SELECT auth_token || "+
+		"headers FROM bots WHERE id = 'b')").Scan(&password, &token); err != nil {
 		t.Fatal(err)
 	}
 	return password, token
@@ -68,7 +68,7 @@ func putSecrets(t *testing.T, s *persistence.Store) {
 		t.Fatal(err)
 	}
 	stored, _, err := s.PutBot(t.Context(), engine.Bot{ID: "b", Name: "B", Endpoints: []string{"ws://a"},
-		AuthToken: "wonderland"}, false, who)
+		AuthToken: "wonderland", Headers: []engine.HTTPHeader{{Name: "X-A", Value: "looking-glass"}}}, false, who)
 	if err != nil || stored.AuthToken != "wonderland" {
 		t.Fatalf("%q %v", stored.AuthToken, err)
 	}
@@ -84,6 +84,9 @@ func readSecrets(t *testing.T, s *persistence.Store) (password, token string) {
 	if err != nil || len(bots) != 1 {
 		t.Fatal(bots, err)
 	}
+	if h := bots[0].Headers; len(h) != 1 || h[0].Value != "looking-glass" {
+		t.Errorf("the headers read %+v", h)
+	}
 	return trunks[0].Password, bots[0].AuthToken
 }
 
@@ -94,10 +97,10 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 
 	plain := storeWith(t, url, nil)
 	putSecrets(t, plain)
-	if p, b := storedAs(t, url); p != "hunter2" || b != "wonderland" {
+	if p, b := storedAs(t, url); p != "hunter2" || b != `wonderland[{"name":"X-A","value":"looking-glass"}]` {
 		t.Errorf("without a key: %q, %q", p, b)
 	}
-	if c, err := plain.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Plain: 2}) {
+	if c, err := plain.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Plain: 3}) {
 		t.Errorf("%+v %v", c, err)
 	}
 
@@ -105,14 +108,15 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if p, b := readSecrets(t, first); p != "hunter2" || b != "wonderland" {
 		t.Errorf("what was stored before there was a key reads %q, %q", p, b)
 	}
-	if n, err := first.SealSecrets(t.Context()); n != 2 || err != nil {
+	if n, err := first.SealSecrets(t.Context()); n != 3 || err != nil {
 		t.Errorf("%d sealed, %v", n, err)
 	}
 	if n, err := first.SealSecrets(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d sealed again, %v", n, err)
 	}
 	p, b := storedAs(t, url)
-	if strings.Contains(p, "hunter2") || strings.Contains(b, "wonderland") || p == "" || b == "" {
+	if strings.Contains(p, "hunter2") || strings.Contains(b, "wonderland") ||
+		strings.Contains(b, "looking") || p == "" || b == "" {
 		t.Errorf("sealed they are %q, %q", p, b)
 	}
 	if _, err := plain.Trunks(t.Context()); engine.ErrorCode(err) != "secrets_key_missing" {
@@ -126,7 +130,7 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if p, b := readSecrets(t, both); p != "hunter2" || b != "wonderland" {
 		t.Errorf("after a change of keys: %q, %q", p, b)
 	}
-	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Old: 2}) {
+	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Old: 3}) {
 		t.Errorf("%+v %v", c, err)
 	}
 	// An unchanged secret is not touched; a new one is sealed again.
@@ -137,10 +141,10 @@ func TestSecretsAreSealedWithTheFirstKeyAndOpenedWithAny(t *testing.T) {
 	if kept, _ := storedAs(t, url); kept != p {
 		t.Error("a password that was to stay was written")
 	}
-	if n, err := both.SealSecrets(t.Context()); n != 2 || err != nil {
+	if n, err := both.SealSecrets(t.Context()); n != 3 || err != nil {
 		t.Errorf("%d sealed, %v", n, err)
 	}
-	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Current: 2}) {
+	if c, err := both.CheckSecrets(t.Context()); err != nil || c != (settings.Sealing{Current: 3}) {
 		t.Errorf("%+v %v", c, err)
 	}
 	if _, err := first.Bots(t.Context()); engine.ErrorCode(err) != "secrets_key_missing" {

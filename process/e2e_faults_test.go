@@ -211,6 +211,7 @@ func TestAnAnswerThatNoBotTakesIsAbandonedWithTheMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
+	w.heard()
 	id := w.dialout(newNumber())
 	// The bot disappears while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1},

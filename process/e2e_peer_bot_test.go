@@ -4,8 +4,11 @@ import (
 	"net"
 	nethttp "net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,9 +68,10 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 	closed := "127.0.0.1:" + strconv.Itoa(ports.Of(t)) // reserved until the bot starts
 	id := w.running(nil)
 	to := newNumber()
-	f := func(url, why string) {
+	f := func(url, probe, why string) {
 		t.Helper()
-		w.endpoints(url)
+		w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "endpoints": []string{url},
+			"probe": probe}).expect(200)
 		rep := w.trigger(id, to, nil)
 		if rep.Status != "queued" || rep.Reason != "seats" && rep.Reason != "merged" {
 			t.Errorf("%s: a trigger is answered %+v", why, rep)
@@ -89,10 +93,11 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 			t.Errorf("%s: %v bots are down", why, n)
 		}
 	}
-	f("ws://"+silent.Addr().String(), "in time")
-	f(answering(403), "HTTP 403")
-	f(answering(503), "HTTP 503")
-	f("ws://"+closed+"/media", "connection refused")
+	f("ws://"+silent.Addr().String(), engine.ProbeSession, "in time")
+	f(answering(403), engine.ProbeSession, "HTTP 403")
+	f(answering(503), engine.ProbeSession, "HTTP 503")
+	f("wss://"+silent.Addr().String(), engine.ProbeConnection, "in time")
+	f("ws://"+closed+"/media", engine.ProbeConnection, "connection refused")
 	if n := len(model.Ledger().Calls()); n != 0 {
 		t.Fatalf("%d calls were placed", n)
 	}
@@ -108,13 +113,112 @@ func TestNobodyIsDialledWhileTheBotTakesNoCalls(t *testing.T) {
 		w.metric("dialler_abandoned_total") != 0 {
 		t.Errorf("afterwards %+v", b.Status)
 	}
-	if s := again.Summary(); s.Probes == 0 || s.Sessions != 1 || len(s.Violations) > 0 {
+	if s := again.Summary(); s.Probes != 0 || s.Sessions != 1 || len(s.Violations) > 0 {
 		t.Errorf("the bot saw %+v", s)
 	}
-	if n := strings.Count(w.log.String(), "the bot takes no calls"); n != 4 {
-		t.Errorf("%d lines of the log for four outages", n)
+	if n := strings.Count(w.log.String(), "the bot takes no calls"); n != 5 {
+		t.Errorf("%d lines of the log for five outages", n)
 	}
 	w.act(id, "stop").expect(200)
+	w.quiet()
+}
+
+// A connection tells nothing of a bot that refuses every session. Its first session is opened before
+// anybody is called.
+func TestABotThatRefusesEverySessionIsFoundOutBeforeAnybodyIsCalled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	var knocks atomic.Int64
+	s := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, _ *nethttp.Request) {
+		knocks.Add(1)
+		rw.WriteHeader(403)
+	}))
+	t.Cleanup(s.Close)
+	w.endpoints("ws" + strings.TrimPrefix(s.URL, "http"))
+	for range 6 {
+		r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}).expect(503)
+		if r.code() != "bot_unavailable" || !strings.Contains(string(r.body), "HTTP 403") {
+			t.Errorf("a dialout is answered %s", r)
+		}
+	}
+	if n := knocks.Load(); n == 0 || n > 6 {
+		t.Errorf("%d sessions for six calls", n)
+	}
+	id := w.running(nil)
+	if rep := w.trigger(id, newNumber(), nil); rep.Status != "queued" {
+		t.Errorf("a trigger is answered %+v", rep)
+	}
+	eventually(t, "the campaign says that it waits for the bot", func() bool {
+		l := w.detail(id).Live
+		return l != nil && l.Constraint == engine.ConstraintSeats
+	})
+	if n := len(model.Ledger().Calls()); n != 0 {
+		t.Errorf("%d calls were placed", n)
+	}
+	w.act(id, "stop").expect(200)
+	// The session of a bot that takes it is the call's.
+	w.endpoints(w.bot.URL())
+	call := w.dialout(newNumber())
+	w.session(call, "begun", func(s bot.Session) bool { return s.FramesIn > 0 })
+	if s := w.bot.Summary(); s.Probes != 0 || s.Sessions != 1 {
+		t.Errorf("the bot saw %+v", s)
+	}
+	if !w.bot.HangUp(call) {
+		t.Error("the session is gone")
+	}
+	w.ended(call, engine.OutcomeCompleted)
+	w.quiet()
+}
+
+// A bot with a health URL is asked there, with its own headers, and no session is opened but those
+// of calls.
+func TestABotWithAHealthURLIsAskedThereAndHasNoSessionButItsCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	b, err := bot.Start(bot.Config{Conversations: []bot.Conversation{conversation(300 * time.Millisecond)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	inner, err := url.Parse("http" + strings.TrimPrefix(b.URL(), "ws"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner.Path = ""
+	var status, asked atomic.Int64
+	status.Store(503)
+	pass := httputil.NewSingleHostReverseProxy(inner)
+	s := httptest.NewServer(nethttp.HandlerFunc(func(rw nethttp.ResponseWriter, r *nethttp.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer s3cret":
+			rw.WriteHeader(401)
+		case r.URL.Path == "/health":
+			asked.Add(1)
+			rw.WriteHeader(int(status.Load()))
+		default:
+			pass.ServeHTTP(rw, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	w.hidden = append(w.hidden, "s3cret")
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10, "health_url": "/health",
+		"endpoints": []string{"ws" + strings.TrimPrefix(s.URL, "http") + "/media"},
+		"headers":   []map[string]string{{"name": "Authorization", "value": "Bearer s3cret"}}}).expect(200)
+	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()}).expect(503)
+	if r.code() != "bot_unavailable" || !strings.Contains(string(r.body), "health_url answered HTTP 503") {
+		t.Errorf("a dialout is answered %s", r)
+	}
+	if n := len(model.Ledger().Calls()); n != 0 {
+		t.Errorf("%d calls were placed", n)
+	}
+	status.Store(204)
+	eventually(t, "the bot is up again", func() bool { return w.shownBot(ourBot).Status.Health == "up" })
+	w.ended(w.dialout(newNumber()), engine.OutcomeCompleted)
+	if s := b.Summary(); s.Probes != 0 || s.Sessions != 1 || len(s.Violations) > 0 || asked.Load() < 2 {
+		t.Errorf("the bot was asked %d times and saw %+v", asked.Load(), s)
+	}
 	w.quiet()
 }
 
@@ -123,6 +227,7 @@ func TestABotThatIsTooSlowMakesAnAbandonWithTheMessage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Second)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(2 * time.Second)}})
+	w.heard()
 	id := w.dialout(newNumber())
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{Delay: draw.Exactly(5 * time.Second)},
 		Conversations: []bot.Conversation{conversation(time.Second)}}); err != nil {

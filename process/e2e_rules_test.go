@@ -237,8 +237,10 @@ func TestAnAbandonedCallerWhoPressesTheOptOutKeyIsNeverCalledAgain(t *testing.T)
 	inband := caller
 	inband.DTMF = carrier.DTMFInband
 	to, toned := newNumber(), newNumber() // the second one's phone sends no telephone-event
-	w.carrier(carrier.Config{Script: map[engine.PhoneNumber][]carrier.Behaviour{
-		engine.PhoneNumber(to): {caller}, engine.PhoneNumber(toned): {inband}}})
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)},
+		Script: map[engine.PhoneNumber][]carrier.Behaviour{
+			engine.PhoneNumber(to): {caller}, engine.PhoneNumber(toned): {inband}}})
+	w.heard()
 	ids := []engine.CallID{w.dialout(to), w.dialout(toned)}
 	// The bot disappears while the phone rings.
 	if err := w.bot.Configure(bot.Config{Door: bot.Door{RefuseShare: 1},

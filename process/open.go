@@ -312,6 +312,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	p.results.Store(p.api)
 	go func() {
 		if err := p.api.Serve(p.listener); err != nil && !errors.Is(err, net.ErrClosed) {
 			log.Error().Err(err).Msg("the API stopped")

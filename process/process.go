@@ -69,9 +69,10 @@ type Process struct {
 	api         *http.Server
 	front       *Front
 
-	name       string   // of the instance, and thus of its data folder
-	listeners  []string // names of the SIP listeners
-	families   []string // that audio can have, of the address family
+	name       string                      // of the instance, and thus of its data folder
+	listeners  []string                    // names of the SIP listeners
+	families   []string                    // that audio can have, of the address family
+	results    atomic.Pointer[http.Server] // takes results of bots on their sockets; nil until it is up
 	listener   net.Listener
 	profiles   net.Listener
 	started    time.Time

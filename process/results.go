@@ -24,6 +24,20 @@ const (
 	resultTries = 900
 )
 
+// socketResultTimeout bounds the storing of a result that a bot gives on its socket.
+const socketResultTimeout = 10 * time.Second
+
+// resultOnSocket stores such a result and returns the answer.
+func (p *Process) resultOnSocket(id engine.CallID, body []byte) []byte {
+	api := p.results.Load()
+	if api == nil {
+		return nil // no call has been placed yet
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), socketResultTimeout)
+	defer cancel()
+	return api.ResultOnSocket(ctx, id, body)
+}
+
 // unheard says whether the error means that no node could store a result now.
 func unheard(err error) bool {
 	return journal.Temporary(err) || engine.ErrorCode(err) == "node_fenced"

@@ -70,6 +70,7 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener, 
 	mc.SocketCap = rtpPortCap()
 	mc.RTPTimeout = p.tuning.rtpTimeout
 	mc.Voicemail = p.store.VoicemailAudio
+	mc.Bot.Result = p.resultOnSocket
 	if p.media, err = media.New(mc); err != nil {
 		return fmt.Errorf("the media path cannot be opened (see --rtp-host, --rtp-ports, --message): %w", err)
 	}

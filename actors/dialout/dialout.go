@@ -112,7 +112,8 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.apply(ctx, &admission.Place{Command: m.Command, Request: host.Request(sender),
 			Attempt:  engine.AttemptID(host.NewID(o.d.Clock.Now())),
 			LookedUp: m.lookedUp})
-	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain:
+	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *engine.SocketEvent, *admission.TooLate,
+		*admission.AskAgain:
 		o.apply(ctx, m)
 	case *over:
 		if m.Results < o.results[m.Attempt] {
@@ -185,8 +186,9 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 
 // apply runs an event through the admission and carries out the effects.
 func (o *dialout) apply(ctx actor.Context, event any) {
-	o.effects = o.state.Apply(admission.Input{Now: o.d.Clock.Now(), Boot: o.d.Clock.Boot(), Event: event,
-		Barred: o.barred()}, o.effects[:0])
+	now := o.d.Clock.Now()
+	o.effects = o.state.Apply(admission.Input{Now: now, Boot: o.d.Clock.Boot(), Event: event, Barred: o.barred(),
+		Heard: func(id engine.BotID) bool { return o.d.Reach.Heard(id, now) }}, o.effects[:0])
 	for _, e := range o.effects {
 		o.do(ctx, e)
 	}
@@ -239,6 +241,13 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 		ctx.Send(d.Numbers, &numberactor.LeaseAny{Attempt: e.Attempt, From: e.From, ReplyTo: o.self})
 	case admission.ReleaseNumber:
 		ctx.Send(d.Numbers, &call.ReleaseNumber{Attempt: e.Attempt, Number: e.Number, End: e.End})
+	case admission.OpenSocket:
+		e.Open.Endpoints = d.Reach.Order(e.Bot, e.Open.Endpoints)
+		d.Media.OpenSocket(e.Open, func(ev engine.SocketEvent) { d.Root.Send(o.self, &ev) })
+	case admission.CloseSocket:
+		d.Media.CloseSocket(e.Socket, 0)
+	case *call.BotTried:
+		d.Root.Send(d.Fleet, e)
 	case admission.Begin:
 		o.spawn(ctx, e.Place.Attempt, e.Bot, e.Place)
 	case admission.Later:

@@ -17,7 +17,7 @@ type Phone interface {
 }
 
 // Media asks a bot behind a socket. It blocks until an endpoint has answered whether it takes
-// connections (nil means yes), or ctx ends.
+// calls (nil means yes), or ctx ends.
 type Media interface {
 	AskBot(ctx context.Context, cmd engine.AskBot) error
 }

@@ -129,7 +129,7 @@ func (f *fleetActor) judge(ctx actor.Context, id engine.BotID, now time.Time) {
 	seats, proved := 0, 0
 	if e != nil && e.conf.Active {
 		seats, proved = e.conf.Seats, e.ends.Seats(e.conf.Seats)
-		f.d.Reach.put(id, e.ends.Order())
+		f.d.Reach.put(id, reached{e.ends.Order(), e.ends.HeardUntil()})
 		f.ask(ctx, e, now)
 		f.log(e, now)
 	}
@@ -161,7 +161,7 @@ func (f *fleetActor) ask(ctx actor.Context, e *botEnds, now time.Time) {
 // question reports an endpoint's answer to the fleet, and before that whether it is late.
 func (d *Deps) question(asker *actor.PID, of *botEnds, url string) {
 	within, ask := fleet.SocketTimeout, func(c context.Context) error {
-		return d.Media.AskBot(c, engine.AskBot{Endpoint: url, AuthToken: of.conf.AuthToken})
+		return d.Media.AskBot(c, of.conf.Question(url))
 	}
 	if of.conf.URIs() != nil {
 		within, ask = lateAfter, func(c context.Context) error { return d.Phone.Ask(c, url) }

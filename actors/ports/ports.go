@@ -51,7 +51,7 @@ type Media interface {
 	OpenSocket(cmd engine.OpenSocket, sink func(engine.SocketEvent))
 	CloseSocket(id engine.SocketID, node engine.Incarnation)
 	CloseSockets(of engine.CampaignID)
-	// AskBot blocks until an endpoint has answered whether it takes connections (nil means yes), or
+	// AskBot blocks until an endpoint has answered whether it takes calls (nil means yes), or
 	// ctx ends.
 	AskBot(ctx context.Context, cmd engine.AskBot) error
 	DetachBot(a engine.AttemptID)

@@ -3,6 +3,7 @@ package call
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -169,8 +170,9 @@ func (c *Call) dialPeer(e attempt.DialPeer, now time.Time) {
 	} else {
 		p := c.parameters()
 		if e.Kind != attempt.PeerBot {
-			delete(p, "result_url")
-			delete(p, "result_token")
+			for _, n := range forBots {
+				delete(p, n)
+			}
 		}
 		var left int
 		if cmd.Headers, left = engine.VariableHeaders(p, standard); e.Kind == attempt.PeerBot {
@@ -203,14 +205,21 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 	c.Reaching.Asked, c.Reaching.Since = true, c.in.Boot
 	c.emit(&AttachBot{Bot: c.Bot.ID, Since: c.in.Boot, Attach: engine.AttachBot{
 		Attempt: a.ID, Session: a.Session, Call: a.ID.Call(), Endpoints: c.in.Process.Endpoints(&c.Bot),
-		AuthToken: c.Bot.AuthToken, Account: c.Bot.Account, Parameters: c.parameters(), Deadline: e.Deadline,
-		Socket: c.Socket,
+		AuthToken: c.Bot.AuthToken, Headers: c.Bot.Headers, Account: c.Bot.Account, Parameters: c.parameters(),
+		Deadline: e.Deadline, Socket: c.Socket,
 	}})
 }
 
 // standard are the parameters of every call, in the order of the headers for a bot by SIP.
 var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number",
-	"result_url", "result_token"}
+	"result_url", "result_token", "api_base", "attempt_number", "amd_verdict", "transfer_targets", traceParent}
+
+// forBots are those of standard that are for bots alone.
+var forBots = []string{"result_url", "result_token", "api_base", "transfer_targets"}
+
+// traceParent is the call in a distributed trace (W3C Trace Context, version 00). A variable of this
+// name goes on with the trace of whoever asked for the call.
+const traceParent = "traceparent"
 
 // parameters are what the bot is told about the call.
 func (c *Call) parameters() map[string]string {
@@ -226,6 +235,17 @@ func (c *Call) parameters() map[string]string {
 	if c.Limits.ResultBase != "" {
 		p["result_url"] = c.Limits.ResultBase + "/api/v1/calls/" + string(id) + "/result"
 		p["result_token"] = c.in.Process.ResultToken(id)
+		p["api_base"] = c.Limits.ResultBase
+	}
+	p["attempt_number"] = strconv.Itoa(a.Number)
+	if a.Verdict != "" {
+		p["amd_verdict"] = string(a.Verdict)
+	}
+	if to := c.Machine.Config.Transfers.Allowed; len(to) > 0 {
+		p["transfer_targets"] = strings.Join(to, ",")
+	}
+	if p[traceParent] == "" && len(a.ID) == 32 {
+		p[traceParent] = "00-" + string(a.ID) + "-" + string(a.ID[16:]) + "-01"
 	}
 	return p
 }

@@ -213,7 +213,11 @@ func (d *Dialout) line(_ engine.AttemptID, l attempt.Line, _ time.Time) {
 	case attempt.PhaseAbandoned:
 		d.emit(&Abandoned{d.Call.Machine.A.To})
 	case attempt.PhaseWaiting:
-		d.emit(&ToSelf{&SeatGranted{Attempt: d.Call.Machine.A.ID}})
+		granted := &SeatGranted{Attempt: d.Call.Machine.A.ID}
+		if d.Placed != nil {
+			granted.Socket = d.Placed.Socket
+		}
+		d.emit(&ToSelf{granted})
 	default:
 	}
 }

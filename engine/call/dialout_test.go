@@ -21,7 +21,7 @@ func dialoutRig(t *testing.T) *rig {
 func placed1(id engine.AttemptID) *PlaceDialout {
 	return &PlaceDialout{Command: campaign.Dialout{Bot: "bot", To: callee, Variables: map[string]string{"name": "Ann"}},
 		Request: someone, Attempt: id, Trunk: "trunk",
-		From: caller, Media: &engine.MediaProfile{}}
+		From: caller, Media: &engine.MediaProfile{}, Socket: "dialout/a"}
 }
 
 func (r *rig) place() {
@@ -58,9 +58,9 @@ func TestADialoutFromItsPlaceToItsEnd(t *testing.T) {
 	}
 	r.on(&Durable{Step: 2}, "confirm a.1")
 	r.on(last[*ToSelf](r).Event, "attach bot")
-	if p := last[*AttachBot](r).Attach.Parameters; p["name"] != "Ann" || p["campaign_id"] != "" ||
-		p["call_id"] != string(first.Call()) {
-		t.Errorf("%v", p)
+	if b := last[*AttachBot](r).Attach; b.Parameters["name"] != "Ann" || b.Parameters["campaign_id"] != "" ||
+		b.Parameters["call_id"] != string(first.Call()) || b.Socket != "dialout/a" {
+		t.Errorf("%+v", b)
 	}
 	r.on(r.mediaEvent(engine.MediaBotConnected), "bot settled telling", "bot tried ", "arm call 15m0s", "count served",
 		"write 3 attempt.connected")

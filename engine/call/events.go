@@ -99,6 +99,7 @@ type (
 		Media    *engine.MediaProfile // the trunk's
 		From     engine.PhoneNumber
 		Validity Validity
+		Socket   engine.SocketID // opened for the call, or ""
 	}
 	// Durable reports the fate of a write: it is in the database, was refused by it (Err), or is in
 	// the spool. A spooled write is reported again once the database has it.

@@ -2,6 +2,8 @@ package call
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +45,7 @@ func TestACallFromItsDialToItsResult(t *testing.T) {
 }
 
 func TestWhatIsWrittenOfACall(t *testing.T) {
-	r := up(t, nil, nil)
+	r := up(t, nil, func(rl *Rules) { rl.Attempt.Transfers.Allowed = []string{"+4930*", "sip:desk@pbx"} })
 	r.p.cap = &journal.CalleeCap{Limits: []frequency.Limit{{What: frequency.Attempts, Most: 3}}}
 	r.apply(dialOf(first))
 	w := r.write()
@@ -84,11 +86,33 @@ func TestWhatIsWrittenOfACall(t *testing.T) {
 		"from_number": string(caller), "to_number": string(callee),
 		"attempt_id": string(first), "call_id": string(first.Call()),
 		"result_url":   "https://dialler/api/v1/calls/" + string(first.Call()) + "/result",
-		"result_token": "token of " + string(first.Call())}
+		"result_token": "token of " + string(first.Call()),
+		"api_base":     "https://dialler", "attempt_number": "1", "transfer_targets": "+4930*,sip:desk@pbx",
+		"traceparent": "00-" + string(first) + "-" + string(first[16:]) + "-01"}
 	if fmt.Sprint(b.Attach.Parameters) != fmt.Sprint(want) || b.Attach.AuthToken != "secret" ||
 		b.Attach.Account != "AC1" || b.Attach.Session != "MZ"+engine.SessionID(first) ||
 		b.Since != r.boot || !b.Attach.Deadline.Equal(r.now.Add(attempt.BridgeBudget)) {
 		t.Errorf("%+v", b)
+	}
+}
+
+// A bot that is attached after the classification is told what came of it. The trace of whoever
+// asked for the call goes on.
+func TestTheBotIsToldTheVerdictAndTheTraceOfItsCall(t *testing.T) {
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	r := up(t, func(c *contact.Contact) { c.Variables["traceparent"] = trace },
+		func(rl *Rules) { rl.Attempt.AMD = engine.AMDSequential })
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.durable(2)
+	r.apply(r.mediaEvent(engine.MediaVerdict, func(e *engine.MediaEvent) { e.Verdict = engine.VerdictScreener }))
+	r.apply(&SeatGranted{Attempt: first})
+	p := last[*AttachBot](r).Attach.Parameters
+	if p["amd_verdict"] != "screener" || p["traceparent"] != trace {
+		t.Errorf("%v", p)
+	}
+	if _, ok := p["transfer_targets"]; ok {
+		t.Errorf("a campaign without targets: %v", p)
 	}
 }
 
@@ -427,5 +451,17 @@ func TestAnUnknownEventIsRefused(t *testing.T) {
 	r.apply(&SeatGranted{Attempt: first})
 	if !r.has("refused") && len(r.log) > 0 {
 		t.Errorf("%v", r.log)
+	}
+}
+
+func TestThePageOfBotsNamesEveryParameter(t *testing.T) {
+	page, err := os.ReadFile("../../docs/bots.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range standard {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/bots.md does not name %s", name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 // Package dialout admits calls outside campaigns: it gathers a seat, a trunk channel and a caller
-// ID for each, in this order, and never over-dials: the seat is held first (SEMANTICS §10). The
-// call itself belongs to package call.
+// ID for each, in this order, and never over-dials: the seat is held first (SEMANTICS §10). A bot of
+// which only connections are asked, and that nobody has heard lately, takes the call's session
+// before anybody is called. The call itself belongs to package call.
 //
 // It must not know actors, clocks or the store: events come in as an Input, effects go out.
 //
@@ -11,6 +12,7 @@ package dialout
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -36,10 +38,13 @@ type State struct {
 	Wants map[engine.AttemptID]*Want
 	// Seated maps the calls that hold a seat to its bot.
 	Seated map[engine.AttemptID]engine.BotID
+	// Sockets are opened ahead of calls that are not over.
+	Sockets map[engine.AttemptID]engine.SocketID
 
-	now  time.Time
-	boot engine.BootTime
-	out  []Effect
+	now   time.Time
+	boot  engine.BootTime
+	heard func(engine.BotID) bool
+	out   []Effect
 }
 
 // Seats are the seats of one bot that are held for dialouts.
@@ -59,16 +64,21 @@ type Want struct {
 	Trunk    engine.TrunkID
 	Media    *engine.MediaProfile // the trunk's
 	Seated   bool
-	Validity call.Validity // of what was granted
+	Validity call.Validity      // of what was granted
+	Ready    *call.PlaceDialout // only its socket is missing
 }
 
 // Input is one event, with the process's state at that time.
 type Input struct {
-	Now   time.Time
-	Boot  engine.BootTime
-	Event any // a pointer to one of the types below, *fleet.Allotted or *call.TrunkReserved
+	Now  time.Time
+	Boot engine.BootTime
+	// Event is a pointer to one of the types below, *fleet.Allotted, *call.TrunkReserved or
+	// *engine.SocketEvent.
+	Event any
 	// Barred is why this process places no call now; nil means that it does.
 	Barred error
+	// Heard says whether a bot has lately taken a call.
+	Heard func(engine.BotID) bool
 }
 
 type (
@@ -134,6 +144,13 @@ type (
 		Number  engine.PhoneNumber
 		End     numberpool.End
 	}
+	// OpenSocket opens the session of a call that is about to be placed; *engine.SocketEvent
+	// follows. CloseSocket closes it unless the call has taken it.
+	OpenSocket struct {
+		Bot  engine.BotID
+		Open engine.OpenSocket
+	}
+	CloseSocket struct{ Socket engine.SocketID }
 	// Begin places the call.
 	Begin struct {
 		Bot   engine.Bot
@@ -158,17 +175,22 @@ var (
 		"", time.Second)
 )
 
+func botUnavailable(reason string) error {
+	return engine.Unavailable("bot_unavailable",
+		"the bot takes no calls now ("+reason+"); try again once it does", 5*time.Second)
+}
+
 // New returns a state without any bots.
 func New() *State {
 	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{},
 		Wants:  map[engine.AttemptID]*Want{},
-		Seated: map[engine.AttemptID]engine.BotID{}}
+		Seated: map[engine.AttemptID]engine.BotID{}, Sockets: map[engine.AttemptID]engine.SocketID{}}
 }
 
 // Apply takes one input and appends the effects to dst in the order in which they must be carried
 // out. It ignores unknown events.
 func (s *State) Apply(in Input, dst []Effect) []Effect {
-	s.now, s.boot, s.out = in.Now, in.Boot, dst
+	s.now, s.boot, s.heard, s.out = in.Now, in.Boot, in.Heard, dst
 	switch e := in.Event.(type) {
 	case *Place:
 		s.place(e, in.Barred)
@@ -178,10 +200,10 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 		s.trunk(e)
 	case *NumberLeased:
 		s.number(e)
+	case *engine.SocketEvent:
+		s.socket(e)
 	case *TooLate:
-		if s.Wants[e.Attempt] != nil {
-			s.fail(e.Attempt, errNoCapacity)
-		}
+		s.tooLate(e.Attempt)
 	case *AskAgain:
 		if seats := s.Seats[e.Bot]; seats != nil {
 			seats.Again = false
@@ -194,6 +216,7 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 	case *Over:
 		if bot, ok := s.Seated[e.Attempt]; ok {
 			delete(s.Seated, e.Attempt)
+			s.closeSocket(e.Attempt)
 			s.seatBack(bot)
 		}
 	case *BotsChanged:
@@ -289,8 +312,7 @@ func (s *State) allotted(m *fleet.Allotted) {
 		s.failAll(seats, errSeatsUnknown)
 	case m.Outage == nil && seats.Granted > seats.Used || m.N != seats.Demands: // not the answer for all who wait
 	case m.Outage != nil:
-		s.failAll(seats, engine.Unavailable("bot_unavailable",
-			"the bot takes no calls now ("+m.Outage.Reason+"); try again once it does", 5*time.Second))
+		s.failAll(seats, botUnavailable(m.Outage.Reason))
 	case m.Target > m.Seats: // others have more than their share, and give it back as their calls end
 		if !seats.Again {
 			seats.Again = true
@@ -352,12 +374,70 @@ func (s *State) number(m *NumberLeased) {
 	case m.Err != nil:
 		s.fail(m.Attempt, m.Err)
 	default:
-		delete(s.Wants, m.Attempt)
-		s.Seated[m.Attempt] = w.Bot.ID
-		s.emit(Begin{w.Bot, &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk,
-			Media: w.Media,
-			From:  m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}})
+		w.Ready = &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk,
+			Media: w.Media, From: m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}
+		if s.sureOf(&w.Bot) {
+			s.begin(w)
+			return
+		}
+		id := engine.SocketID(socketPrefix + string(m.Attempt))
+		s.Sockets[m.Attempt] = id
+		s.emit(OpenSocket{w.Bot.ID, engine.OpenSocket{Socket: id, Endpoints: w.Bot.Endpoints, AuthToken: w.Bot.AuthToken,
+			Headers: w.Bot.Headers, Timeout: Patience, Limit: fleet.SocketLimit}})
 	}
+}
+
+// sureOf says whether it is known that the bot takes sessions, or will be known no better: a probe
+// that only connects says nothing of them, and a bot that is called by SIP has no socket.
+func (s *State) sureOf(b *engine.Bot) bool {
+	return b.URIs() != nil || b.HealthURL != "" || b.Probe == engine.ProbeSession || s.heard(b.ID)
+}
+
+// socketPrefix begins the identifiers of the sockets of dialouts.
+const socketPrefix = "dialout/"
+
+// socket handles what became of a session that was opened ahead of its call. One that is lost while
+// the phone rings is opened anew at the answer.
+func (s *State) socket(e *engine.SocketEvent) {
+	id := engine.AttemptID(strings.TrimPrefix(string(e.Socket), socketPrefix))
+	w := s.Wants[id]
+	switch {
+	case w == nil:
+	case e.Stands:
+		w.Ready.Socket = e.Socket
+		s.begin(w)
+	default:
+		delete(s.Sockets, id)
+		s.emit(&call.BotTried{Bot: w.Bot.ID, Missed: e.Missed})
+		s.fail(id, botUnavailable(e.Reason))
+	}
+}
+
+func (s *State) tooLate(id engine.AttemptID) {
+	switch w := s.Wants[id]; {
+	case w == nil:
+	case w.Ready != nil:
+		const reason = "the bot did not answer in time"
+		s.emit(&call.BotTried{Bot: w.Bot.ID, Missed: []engine.EndpointMiss{{Reason: reason}}})
+		s.fail(id, botUnavailable(reason))
+	default:
+		s.fail(id, errNoCapacity)
+	}
+}
+
+func (s *State) closeSocket(id engine.AttemptID) {
+	if socket, ok := s.Sockets[id]; ok {
+		delete(s.Sockets, id)
+		s.emit(CloseSocket{socket})
+	}
+}
+
+// begin places a dialout that has everything.
+func (s *State) begin(w *Want) {
+	id := w.Ready.Attempt
+	delete(s.Wants, id)
+	s.Seated[id] = w.Bot.ID
+	s.emit(Begin{w.Bot, w.Ready})
 }
 
 // fail answers a dialout that cannot be placed and gives back what it held.
@@ -366,6 +446,10 @@ func (s *State) fail(id engine.AttemptID, err error) {
 	delete(s.Wants, id)
 	if seats := s.Seats[w.Bot.ID]; seats != nil {
 		seats.Queue = slices.DeleteFunc(seats.Queue, func(q engine.AttemptID) bool { return q == id })
+	}
+	s.closeSocket(id)
+	if w.Ready != nil {
+		s.emit(ReleaseNumber{id, w.Ready.From, numberpool.End{NotDialled: true}})
 	}
 	if w.Trunk != "" {
 		s.emit(ReleaseTrunk{w.Trunk, id.Leg(1)})

@@ -24,10 +24,11 @@ type failer interface {
 
 // admission gives inputs and records the effects.
 type admission struct {
-	t   failer
-	s   *State
-	now time.Time
-	out []Effect
+	t       failer
+	s       *State
+	now     time.Time
+	unheard bool // the bot has taken no call lately
+	out     []Effect
 }
 
 func open(t failer) *admission {
@@ -38,7 +39,8 @@ func open(t failer) *admission {
 }
 
 func (d *admission) give(event any) []Effect {
-	d.out = d.s.Apply(Input{Now: d.now, Boot: engine.BootTime(d.now.Sub(t0) + time.Hour), Event: event}, nil)
+	d.out = d.s.Apply(Input{Now: d.now, Boot: engine.BootTime(d.now.Sub(t0) + time.Hour), Event: event,
+		Heard: func(engine.BotID) bool { return !d.unheard }}, nil)
 	return d.out
 }
 
@@ -332,4 +334,78 @@ func TestADialoutNeverOverDials(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestABotThatNobodyHasHeardTakesTheSessionBeforeAnybodyIsCalled(t *testing.T) {
+	bot := engine.Bot{ID: "bot", Active: true, Endpoints: []string{"ws://a"}, AuthToken: "t",
+		Headers: []engine.HTTPHeader{{Name: "A", Value: "b"}}}
+	gathered := func(bot engine.Bot, unheard bool) *admission {
+		d := open(t)
+		d.unheard = unheard
+		d.give(&BotsChanged{[]engine.Bot{bot}})
+		d.give(place("a"))
+		d.seats(1)
+		d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk"})
+		d.give(&NumberLeased{Attempt: "a", Number: "+4930111111"})
+		return d
+	}
+	d := gathered(bot, true)
+	none[Begin](d)
+	if o := one[OpenSocket](d).Open; o.Socket != "dialout/a" || o.AuthToken != "t" || len(o.Headers) != 1 ||
+		o.Endpoints[0] != "ws://a" || o.Timeout == 0 || o.Limit == 0 {
+		t.Fatalf("%+v", o)
+	}
+	d.give(&engine.SocketEvent{Socket: "dialout/a", Stands: true})
+	if b := one[Begin](d); b.Place.Socket != "dialout/a" || b.Place.From != "+4930111111" || b.Bot.ID != "bot" {
+		t.Fatalf("%+v", b.Place)
+	}
+	d.give(&engine.SocketEvent{Socket: "dialout/a"}) // lost while the phone rings
+	if len(d.out) != 0 {
+		t.Errorf("%+v", d.out)
+	}
+	d.give(&Over{"a"})
+	if c := one[CloseSocket](d); c.Socket != "dialout/a" || len(d.s.Sockets) > 0 {
+		t.Errorf("%+v", c)
+	}
+
+	// It takes none: nobody is called, everything is given back, and the fleet is told.
+	back := func(d *admission, why string) {
+		t.Helper()
+		d.refused("bot_unavailable")
+		if m := one[*call.BotTried](d); m.Reached != "" || len(m.Missed) != 1 || m.Missed[0].Reason != why {
+			t.Errorf("the fleet is told %+v", m)
+		}
+		if n := one[ReleaseNumber](d); !n.End.NotDialled || n.Number != "+4930111111" {
+			t.Errorf("%+v", n)
+		}
+		one[ReleaseTrunk](d)
+		if d.s.Seats["bot"].Used != 0 || len(d.s.Wants)+len(d.s.Seated)+len(d.s.Sockets) != 0 {
+			t.Errorf("it holds %+v", d.s)
+		}
+	}
+	d = gathered(bot, true)
+	d.give(&engine.SocketEvent{Socket: "dialout/a", Reason: "the bot answered HTTP 403",
+		Missed: []engine.EndpointMiss{{Endpoint: "ws://a", Reason: "the bot answered HTTP 403"}}})
+	back(d, "the bot answered HTTP 403")
+	none[CloseSocket](d)
+	d = gathered(bot, true)
+	d.give(&TooLate{"a"})
+	one[CloseSocket](d)
+	back(d, "the bot did not answer in time")
+	d.give(&engine.SocketEvent{Socket: "dialout/a", Stands: true})
+	if len(d.out) != 0 {
+		t.Errorf("what comes too late leads to %+v", d.out)
+	}
+
+	// Whoever is heard, is asked by more than a connection, or has no sockets, is called at once.
+	one[Begin](gathered(bot, false))
+	for _, change := range []func(*engine.Bot){
+		func(b *engine.Bot) { b.HealthURL = "/up" },
+		func(b *engine.Bot) { b.Probe = engine.ProbeSession },
+		func(b *engine.Bot) { b.Endpoints = []string{"sip:bot@a"} },
+	} {
+		sure := bot
+		change(&sure)
+		one[Begin](gathered(sure, true))
+	}
 }

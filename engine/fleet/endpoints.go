@@ -45,6 +45,7 @@ type endpoint struct {
 	since  time.Time // of the health
 	reason string    // why it did not take the last call or probe, otherwise ""
 	seen   time.Time // when it last took a call or a probe
+	taken  time.Time // when it last took a call
 	asked  bool      // a probe is in progress
 	next   time.Time // of the next probe, zero if none is planned
 	pause  time.Duration
@@ -84,7 +85,7 @@ func (e *Endpoints) Reached(now time.Time, url string) {
 		return
 	}
 	p.become(Up, now)
-	p.seen, p.reason, p.next, p.pause, p.rounds, p.distrusted = now, "", time.Time{}, 0, 0, false
+	p.seen, p.taken, p.reason, p.next, p.pause, p.rounds, p.distrusted = now, now, "", time.Time{}, 0, 0, false
 }
 
 // Missed notes that the endpoint did not take a call; "" stands for all of them, when it is not
@@ -184,6 +185,20 @@ func (e *Endpoints) Next() (at time.Time) {
 		}
 	}
 	return at
+}
+
+// HeardUntil is how long it is relied on that the bot takes calls because it took one; zero if it
+// took none.
+func (e *Endpoints) HeardUntil() (at time.Time) {
+	for i := range e.list {
+		if p := &e.list[i]; p.taken.After(at) {
+			at = p.taken
+		}
+	}
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(freshFor)
 }
 
 // Fresh says whether it is currently known that the bot takes calls, or that it does not.

@@ -85,7 +85,7 @@ func (s *Pacer) openSocket() {
 		Node: s.proc.Carrier(s.LastTrunk), Limit: s.boot.Add(fleet.SocketTimeout + time.Second)}
 	s.Sockets = append(s.Sockets, x)
 	s.emit(OpenSocket{Bot: s.Bot.ID, Open: engine.OpenSocket{Socket: x.ID, Node: x.Node, Endpoints: s.Bot.Endpoints,
-		AuthToken: s.Bot.AuthToken, Timeout: fleet.SocketTimeout, Limit: fleet.SocketLimit}})
+		AuthToken: s.Bot.AuthToken, Headers: s.Bot.Headers, Timeout: fleet.SocketTimeout, Limit: fleet.SocketLimit}})
 }
 
 // giveUpSockets forgets sockets that exceeded their time limit.
@@ -273,7 +273,8 @@ func (s *Pacer) setBot(bots []engine.Bot) {
 			s.Bot = b
 		}
 	}
-	if was.AuthToken != s.Bot.AuthToken || !slices.Equal(was.Endpoints, s.Bot.Endpoints) {
+	if was.AuthToken != s.Bot.AuthToken || !slices.Equal(was.Headers, s.Bot.Headers) ||
+		!slices.Equal(was.Endpoints, s.Bot.Endpoints) {
 		s.Lost = s.Standing > 0
 		s.closeAllSockets()
 		s.Openings = fleet.Openings{}

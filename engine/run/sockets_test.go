@@ -92,16 +92,30 @@ func TestOfARoundOnlyAsManyLinesLeaveAsHaveTheirSocketsLeft(t *testing.T) {
 	}
 }
 
-// A bot whose endpoints change loses its sockets; with no open socket there is nothing to replace.
+// A bot that is reached in another way loses its sockets; with no open socket there is nothing to
+// replace.
 func TestSocketsOfABotsFormerEndpointsAreReplacedIfAnyStood(t *testing.T) {
-	moved := []engine.Bot{{ID: "bot", Active: true, Seats: 10, Endpoints: []string{"ws://elsewhere"}}}
-	w := ready(t, withSockets(0))
-	if w.s.setBot(moved); w.s.Lost {
-		t.Error("there was none")
-	}
-	w, _ = ringThree(t)
-	if w.s.setBot(moved); !w.s.Lost || w.s.Standing != 0 {
-		t.Errorf("%+v", w.s.SocketState)
+	for _, change := range []func(*engine.Bot){
+		func(b *engine.Bot) { b.Endpoints = []string{"ws://elsewhere"} },
+		func(b *engine.Bot) { b.AuthToken = "another" },
+		func(b *engine.Bot) { b.Headers = []engine.HTTPHeader{{Name: "Authorization", Value: "Bearer another"}} },
+	} {
+		moved := func(w *world) []engine.Bot {
+			b := w.s.Bot
+			change(&b)
+			return []engine.Bot{b}
+		}
+		w := ready(t, withSockets(0))
+		if w.s.setBot(moved(w)); w.s.Lost {
+			t.Error("there was none")
+		}
+		w, _ = ringThree(t)
+		if w.s.setBot([]engine.Bot{w.s.Bot}); w.s.Lost || w.s.Standing == 0 {
+			t.Errorf("%+v", w.s.SocketState)
+		}
+		if w.s.setBot(moved(w)); !w.s.Lost || w.s.Standing != 0 {
+			t.Errorf("%+v", w.s.SocketState)
+		}
 	}
 }
 

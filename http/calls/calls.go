@@ -1,9 +1,11 @@
 package calls
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	nethttp "net/http"
 	"strings"
@@ -267,7 +269,22 @@ func (s *API) TakeResult(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	res := attempt.Result{
+	reply, err := s.storeResult(r.Ctx(), id, f)
+	switch {
+	case err != nil:
+		return err
+	case reply.Status == keptStatus:
+		return r.Reply(nethttp.StatusAccepted, reply)
+	}
+	return r.Reply(nethttp.StatusOK, reply)
+}
+
+// keptStatus is the status of a result that is stored once the database is back.
+const keptStatus = "kept"
+
+// ReadResult reads a result, and which of its fields the API does not know.
+func ReadResult(f form.Form, now time.Time) (res attempt.Result, rest form.Leftovers, err error) {
+	res = attempt.Result{
 		Disposition:    f.Text("disposition", form.Optional, 255),
 		SubDisposition: f.Text("sub_disposition", form.Optional, 255),
 		Summary:        f.Text("summary", form.Optional, 16<<10),
@@ -275,9 +292,8 @@ func (s *API) TakeResult(r *wire.Request) error {
 		DoNotCall:      f.Flag("do_not_call", false),
 		TranscriptURL:  f.Link("transcript_url"),
 		RecordingURL:   f.Link("recording_url"),
-		ReceivedAt:     s.Now(),
+		ReceivedAt:     now,
 	}
-	var rest form.Leftovers
 	if cb, ok := f.Object("callback"); ok {
 		res.Callback = &attempt.Callback{
 			Requested: cb.Flag("requested", false), At: cb.When("at"), Reason: cb.Text("reason", form.Optional, 500),
@@ -286,19 +302,58 @@ func (s *API) TakeResult(r *wire.Request) error {
 	}
 	rest.Take(f)
 	res.Unknown = rest.Kept
-	if err := f.Errs.Err(); err != nil {
-		return err
-	}
-	later, err := s.Calls.SubmitResult(r.Ctx(), campaign.SubmitResult{Call: id, Result: res})
+	return res, rest, f.Errs.Err()
+}
+
+func (s *API) storeResult(ctx context.Context, id engine.CallID, f form.Form) (reply storedReply, err error) {
+	res, rest, err := ReadResult(f, s.Now())
 	if err != nil {
-		return err
+		return reply, err
 	}
-	reply := storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.Names, Dropped: rest.Dropped}
+	later, err := s.Calls.SubmitResult(ctx, campaign.SubmitResult{Call: id, Result: res})
+	if err != nil {
+		return reply, err
+	}
+	reply = storedReply{resultReply: resultReply{Status: "ok", CallID: id}, Unknown: rest.Names, Dropped: rest.Dropped}
 	if later {
-		reply.Status = "kept"
-		return r.Reply(nethttp.StatusAccepted, reply)
+		reply.Status = keptStatus
 	}
-	return r.Reply(nethttp.StatusOK, reply)
+	return reply, nil
+}
+
+// refusedReply answers a result on a socket that is not stored.
+type refusedReply struct {
+	resultReply
+	Code   string              `json:"code"`
+	Detail string              `json:"detail"`
+	Errors []engine.FieldError `json:"errors,omitempty"`
+}
+
+// ResultOnSocket is TakeResult for the bot that holds the call's socket. It returns the answer as JSON.
+func (s *API) ResultOnSocket(ctx context.Context, id engine.CallID, body []byte) []byte {
+	var answer any
+	reply, err := s.readResult(ctx, id, body)
+	answer = reply
+	if err != nil {
+		e := wire.AsError(err)
+		if e.Kind == engine.KindInternal {
+			s.Log.Error().Err(err).Str("call_id", string(id)).Msg("a result on a socket failed")
+		}
+		answer = refusedReply{resultReply{Status: "refused", CallID: id}, e.Code, e.Detail, e.Fields}
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		s.Log.Error().Err(err).Str("call_id", string(id)).Msg("a result's answer cannot be written")
+	}
+	return text
+}
+
+func (s *API) readResult(ctx context.Context, id engine.CallID, body []byte) (storedReply, error) {
+	f, err := wire.ObjectOf(body)
+	if err != nil {
+		return storedReply{}, err
+	}
+	return s.storeResult(ctx, id, f)
 }
 
 // resultAccess is callAccess for routes of results.

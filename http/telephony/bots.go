@@ -1,8 +1,11 @@
 package telephony
 
 import (
+	"cmp"
 	nethttp "net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -12,7 +15,7 @@ import (
 )
 
 // Bots: configured voice bots. The token that signs upgrade requests is
-// write-only.
+// write-only, and so are the values of their own headers.
 
 // API serves the resources for calls: bots, trunks, numbers.
 type API struct {
@@ -40,9 +43,17 @@ type botView struct {
 	Endpoints []string     `json:"endpoints"`
 	Account   string       `json:"account"`
 	HasToken  bool         `json:"has_auth_token"`
+	Headers   []headerView `json:"headers"`
+	HealthURL string       `json:"health_url,omitempty"`
+	Probe     string       `json:"probe"`
 	Required  []string     `json:"required_variables"`
 	CreatedAt time.Time    `json:"created_at"`
 	Status    *botStatus   `json:"status,omitempty"`
+}
+
+// headerView is a header of a bot's own; its value is write-only.
+type headerView struct {
+	Name string `json:"name"`
 }
 
 // botStatus is the current status of a bot.
@@ -75,7 +86,11 @@ func viewBotStatus(s BotStatus) *botStatus {
 func viewBot(b *engine.Bot) botView {
 	v := botView{
 		ID: b.ID, Name: b.Name, Active: b.Active, Seats: b.Seats, Endpoints: b.Endpoints, Account: b.Account,
-		HasToken: b.AuthToken != "", Required: b.Variables, CreatedAt: b.CreatedAt,
+		HasToken: b.AuthToken != "", Headers: make([]headerView, len(b.Headers)), HealthURL: b.HealthURL,
+		Probe: cmp.Or(b.Probe, engine.ProbeConnection), Required: b.Variables, CreatedAt: b.CreatedAt,
+	}
+	for i, h := range b.Headers {
+		v.Headers[i].Name = h.Name
 	}
 	if v.Endpoints == nil {
 		v.Endpoints = []string{}
@@ -125,12 +140,17 @@ func (s *API) PutBot(r *wire.Request) error {
 		Seats:     f.Within("seats", 1, 1, 100_000),
 		Endpoints: f.Words("endpoints", engine.EndpointsCap),
 		AuthToken: f.Text("auth_token", form.Optional, 255),
+		HealthURL: f.Text("health_url", form.Optional, 2048),
+		Probe:     f.Term("probe", ""),
 		Account:   f.Text("account", form.Optional, 34),
 		Variables: f.Words("required_variables", contact.VariableCountCap),
 		CreatedAt: s.Now(),
 	}
+	if bot.Headers, err = s.botHeaders(r, f, bot.ID); err != nil {
+		return err
+	}
 	if wrong := len(f.Errs.List) > 0; !wrong || len(bot.Endpoints) > 0 {
-		for _, e := range engine.CheckEndpoints(bot.Endpoints) {
+		for _, e := range engine.CheckBot(&bot) {
 			f.Fail(e.Field, e.Code, e.Message)
 		}
 	}
@@ -153,6 +173,32 @@ func (s *API) PutBot(r *wire.Request) error {
 		return err
 	}
 	return r.Reply(wire.PutStatus(created), viewBot(&stored))
+}
+
+// botHeaders reads a bot's own headers. The stored ones stay when none are sent, and so does the
+// value of one that is sent without it.
+func (s *API) botHeaders(r *wire.Request, f form.Form, id engine.BotID) ([]engine.HTTPHeader, error) {
+	bots, err := s.Bots.Bots(r.Ctx())
+	if err != nil {
+		return nil, err
+	}
+	var stored []engine.HTTPHeader
+	if i := slices.IndexFunc(bots, func(b engine.Bot) bool { return b.ID == id }); i >= 0 {
+		stored = bots[i].Headers
+	}
+	if !f.Sent("headers") {
+		return stored, nil
+	}
+	return eachHeader(f, "headers", engine.BotHeadersCap, func(item form.Form) (h engine.HTTPHeader) {
+		h.Name = item.Text("name", form.Optional, engine.BotHeaderCap)
+		i := slices.IndexFunc(stored, func(o engine.HTTPHeader) bool { return strings.EqualFold(o.Name, h.Name) })
+		if !item.Sent("value") && i >= 0 {
+			h.Value = stored[i].Value
+			return h
+		}
+		h.Value = item.Text("value", form.Optional, engine.BotHeaderCap)
+		return h
+	}), nil
 }
 
 // DeleteBot needs force=true if running or paused campaigns use the bot.

@@ -221,21 +221,28 @@ func readTrunk(f form.Form) engine.TrunkSettings {
 
 // readHeaders reads a list of objects with name and value.
 func readHeaders(f form.Form, field string, limit int) []engine.SIPHeader {
+	return eachHeader(f, field, limit, func(item form.Form) engine.SIPHeader {
+		return engine.SIPHeader{Name: item.Text("name", form.Required, trunk.HeaderNameCap),
+			Value: item.Text("value", form.Required, trunk.HeaderValueCap)}
+	})
+}
+
+// eachHeader reads a list of objects, each with read.
+func eachHeader[H any](f form.Form, field string, limit int, read func(form.Form) H) (out []H) {
 	v := f.List(field, limit)
 	if v == nil {
 		return nil
 	}
-	var out []engine.SIPHeader
 	for i := range v.Items {
 		at := field + "[" + strconv.Itoa(i) + "]"
 		if v.Items[i].Kind != form.Object {
 			f.WrongType(at, form.Object, v.Items[i].Kind)
-			out = append(out, engine.SIPHeader{}) // keeps the indexes of the others
+			var none H
+			out = append(out, none) // keeps the indexes of the others
 			continue
 		}
 		item := form.Form{Value: &v.Items[i], Path: f.Name(at), Errs: f.Errs}
-		out = append(out, engine.SIPHeader{Name: item.Text("name", form.Required, trunk.HeaderNameCap),
-			Value: item.Text("value", form.Required, trunk.HeaderValueCap)})
+		out = append(out, read(item))
 		item.Done()
 	}
 	return out

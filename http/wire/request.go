@@ -146,7 +146,6 @@ func (r *Request) Who() engine.Who {
 // Body reads the request's JSON object. The returned form's errors are what the parser found so
 // far; the caller finishes with Done and Err.
 func (r *Request) Body() (form.Form, error) {
-	var errs form.Errors
 	raw := r.HTTP.PostBody()
 	// An empty body has no content type; its error is that it is empty (spec: "422 Body failed
 	// validation").
@@ -154,6 +153,12 @@ func (r *Request) Body() (form.Form, error) {
 		return form.Form{}, &engine.Error{Kind: KindMediaType, Code: "unsupported_media_type",
 			Detail: "Send the body as application/json."}
 	}
+	return ObjectOf(raw)
+}
+
+// ObjectOf reads a JSON object.
+func ObjectOf(raw []byte) (form.Form, error) {
+	var errs form.Errors
 	v, e := form.Parse(raw, &errs)
 	if e != nil {
 		return form.Form{}, e

@@ -122,7 +122,7 @@ func (a *ahead) run(ctx context.Context, cmd *engine.OpenSocket) {
 			share = time.Until(end) / time.Duration(len(cmd.Endpoints)-i)
 		}
 		try, cancel := context.WithTimeout(ctx, share)
-		ws, tcp, _, err := a.client.dial(try, url, cmd.AuthToken)
+		ws, tcp, _, err := a.client.dial(try, url, cmd.AuthToken, cmd.Headers)
 		cancel()
 		if err != nil {
 			e.Missed, e.Reason = append(e.Missed, engine.EndpointMiss{Endpoint: url, Reason: err.Error()}), err.Error()

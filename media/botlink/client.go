@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fasthttp/websocket"
-
 	"dialler/engine"
 )
 
@@ -23,6 +21,10 @@ type Config struct {
 	// its side; default 2 s.
 	LingerTimeout time.Duration
 	TLS           *tls.Config // nil means the system's certificates
+	// Result stores what a bot reports of its call, a JSON object, and returns the answer for it, or
+	// nil. It is called from a goroutine of its own, for one result of a session at a time. nil
+	// means that results are unknown frames.
+	Result func(call engine.CallID, result []byte) []byte
 }
 
 // Stats are counters since the start, except Open and Ahead.
@@ -49,7 +51,8 @@ type Stats struct {
 type Request struct {
 	Endpoints  []string // ws:// or wss://, tried in this order
 	AuthToken  string   // signs the upgrade request
-	Account    string   // "AC" + 32 hex
+	Headers    []engine.HTTPHeader
+	Account    string // "AC" + 32 hex
 	Session    engine.SessionID
 	Call       engine.CallID
 	Parameters map[string]string // customParameters of start
@@ -72,29 +75,6 @@ type Handler interface {
 	// that it closed with 1000, 1001 or 1005.
 	BotClosed(l *Link, at time.Time, reason string, normal bool)
 }
-
-// Ask probes whether an endpoint would accept a session: it makes the upgrade and closes the socket
-// again, without a message. token signs the upgrade. The error says why not; ctx bounds the time.
-func (c *Client) Ask(ctx context.Context, endpoint, token string) error {
-	ws, tcp, _, err := c.dial(ctx, endpoint, token)
-	if err != nil {
-		if tcp != nil {
-			_ = tcp.Close()
-		}
-		return err
-	}
-	c.stats.Asked.Add(1)
-	now := time.Now()
-	_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
-		now.Add(askLinger))
-	_ = tcp.SetReadDeadline(now.Add(askLinger))
-	_, _, _ = ws.NextReader() // its close frame, which is optional
-	_ = tcp.Close()
-	return nil
-}
-
-// askLinger bounds the wait for a probe's close frame.
-const askLinger = 200 * time.Millisecond
 
 // Client opens sessions.
 type Client struct {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -73,7 +72,7 @@ func (l *Link) dialAny() (ws *websocket.Conn, tcp *conn, refused bool, err error
 			var status int
 			var e error
 			try, cancel := context.WithTimeout(ctx, share)
-			ws, tcp, status, e = l.client.dial(try, url, l.req.AuthToken)
+			ws, tcp, status, e = l.client.dial(try, url, l.req.AuthToken, l.req.Headers)
 			cancel()
 			if e == nil {
 				l.took(url)
@@ -136,7 +135,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // dial makes one attempt. status is the HTTP status of a refusal, 0 when the endpoint was not
 // reached. The error leaves out the endpoint's address, which may contain secrets.
-func (c *Client) dial(ctx context.Context, url, token string) (ws *websocket.Conn, tcp *conn, status int, err error) {
+func (c *Client) dial(ctx context.Context, url, token string, own []engine.HTTPHeader) (ws *websocket.Conn, tcp *conn,
+	status int, err error) {
 	d := websocket.Dialer{
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			// Frames are sent continuously: they reveal a dead peer.
@@ -158,7 +158,8 @@ func (c *Client) dial(ctx context.Context, url, token string) (ws *websocket.Con
 		},
 		TLSClientConfig: c.cfg.TLS, ReadBufferSize: readBuffer, WriteBufferSize: 256, WriteBufferPool: &writeBuffers,
 	}
-	header := http.Header{signatureHeader: {Sign(token, url)}}
+	header := requestHeader(own)
+	header.Set(signatureHeader, Sign(token, url))
 	ws, resp, err := d.DialContext(ctx, url, header)
 	if err == nil {
 		return ws, tcp, 0, nil
@@ -167,12 +168,5 @@ func (c *Client) dial(ctx context.Context, url, token string) (ws *websocket.Con
 		_ = resp.Body.Close()
 		return nil, nil, resp.StatusCode, fmt.Errorf("the bot answered HTTP %d", resp.StatusCode)
 	}
-	var op *net.OpError
-	switch {
-	case ctx.Err() != nil, errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, nil, 0, errors.New("the bot did not answer in time")
-	case errors.As(err, &op):
-		return nil, nil, 0, fmt.Errorf("the bot is unreachable: %w", op.Err)
-	}
-	return nil, nil, 0, fmt.Errorf("the bot is unreachable: %w", err)
+	return nil, nil, 0, unreachable(ctx, err)
 }

@@ -5,9 +5,10 @@
 // # What it does
 //
 // To the bot: connected, start, media, dtmf, mark, stop. From the bot: media (any size, faster than
-// real time), mark, clear; and verdict, our own addition to the format: the bot is not talking to a
-// person. Audio is raw 8 kHz μ-law in both directions; WriteFrame takes what the callee says,
-// ReadFrame returns what the callee is to hear.
+// real time), mark, clear; and two of our own additions to the format: verdict, the bot is not
+// talking to a person, and result, which is answered by a frame of the same name. Audio is raw 8 kHz
+// μ-law in both directions; WriteFrame takes what the callee says, ReadFrame returns what the callee
+// is to hear. docs/bots.md has every field.
 //
 // # What it must not know
 //
@@ -18,9 +19,10 @@
 // # Invariants
 //
 //   - The first two messages on a socket are connected and start, once each; a
-//     socket that only asks whether the bot is there (Client.Ask) has none, and one that
-//     is opened ahead of its call (Client.OpenAhead) has none before a call takes it.
-//     Only pings are sent on it meanwhile.
+//     socket that only asks whether the bot is there (Client.Ask, where the bot's probe
+//     is a session) has none, and one that is opened ahead of its call
+//     (Client.OpenAhead) has none before a call takes it. Only pings are sent on it
+//     meanwhile.
 //   - sequenceNumber counts from 1 at start without gaps; chunk counts media
 //     frames from 1; timestamp is media time in milliseconds since start.
 //   - A mark is echoed once, when everything queued before it was played or

@@ -78,6 +78,17 @@ func appendMark(b []byte, stream string, seq uint64, name []byte) []byte {
 	return append(b, `"}}`...)
 }
 
+// appendResult answers a result; answer is JSON.
+func appendResult(b []byte, stream string, seq uint64, answer []byte) []byte {
+	b = append(b, `{"event":"result","sequenceNumber":"`...)
+	b = strconv.AppendUint(b, seq, 10)
+	b = append(b, `","streamSid":`...)
+	b = append(b, stream...)
+	b = append(b, `,"result":`...)
+	b = append(b, answer...)
+	return append(b, '}')
+}
+
 func appendStop(b []byte, stream string, seq uint64, account, call string) []byte {
 	b = append(b, `{"event":"stop","sequenceNumber":"`...)
 	b = strconv.AppendUint(b, seq, 10)

@@ -1,6 +1,7 @@
 package botlink
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -51,6 +52,9 @@ type Link struct {
 	seq      uint64
 	chunk    uint64
 	play     playout
+	// report is the bot's newest result that waits for the one being stored.
+	report    []byte
+	reporting bool
 	// active is false while play has neither audio nor marks: then the ticks of a quiet bot take no
 	// lock.
 	active atomic.Bool
@@ -272,7 +276,7 @@ func (l *Link) begin(ws *websocket.Conn, tcp *conn) error {
 		return context.Canceled
 	}
 	l.state = linkUp
-	l.req.Parameters = nil // personal data is not kept longer than needed
+	l.req.Parameters, l.req.Headers = nil, nil // personal data and secrets are not kept longer than needed
 	l.seq = 1
 	l.mu.Unlock()
 	l.client.stats.FramesSent.Add(2)
@@ -437,8 +441,56 @@ func (l *Link) handle(m *message, n int) {
 		if up {
 			l.handler.BotVerdict(l, time.Now(), v)
 		}
+	case "result":
+		if l.client.cfg.Result == nil {
+			l.client.stats.Unknown.Add(1)
+			return
+		}
+		if in.result == nil {
+			l.client.stats.Malformed.Add(1)
+			return
+		}
+		l.reported(bytes.Clone(in.result))
 	default:
 		l.client.stats.Unknown.Add(1)
+	}
+}
+
+// reported has a result stored. Each replaces the one before, so only the newest waits. It also
+// comes after stop: a bot may send it when it is told of the end.
+func (l *Link) reported(result []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report = result
+	if l.reporting {
+		return
+	}
+	l.reporting = true
+	l.client.tasks.Add(1)
+	go func() {
+		defer l.client.tasks.Done()
+		for {
+			l.mu.Lock()
+			result := l.report
+			l.report, l.reporting = nil, result != nil
+			l.mu.Unlock()
+			if result == nil {
+				return
+			}
+			l.answer(l.client.cfg.Result(l.req.Call, result))
+		}
+	}()
+}
+
+// answer sends what became of a result.
+func (l *Link) answer(answer []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == linkUp && answer != nil {
+		s := getScratch()
+		l.seq++
+		s.b = appendResult(s.b, l.stream, l.seq, answer)
+		l.send(opText, s)
 	}
 }
 

@@ -2,9 +2,6 @@ package botlink
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"strconv"
@@ -13,6 +10,8 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
+
+	"dialler/engine"
 )
 
 func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
@@ -20,9 +19,7 @@ func TestFirstMessagesAreConnectedThenStart(t *testing.T) {
 		b := newBot(t, secure)
 		cfg := Config{}
 		if secure {
-			pool := x509.NewCertPool()
-			pool.AddCert(b.server.Certificate())
-			cfg.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+			cfg.TLS = trusting(b)
 		}
 		c, h := client(t, cfg), listen(t)
 		r := request(b.url())
@@ -407,52 +404,6 @@ func TestABotThatDoesNotCloseIsLeftAfterTheLinger(t *testing.T) {
 	h.none()
 }
 
-func TestAQuestionMakesTheUpgradeAndSaysNothing(t *testing.T) {
-	b := newBot(t, false)
-	c := client(t, Config{})
-	if err := c.Ask(context.Background(), b.url(), "token"); err != nil {
-		t.Fatal(err)
-	}
-	if got := (<-b.headers).Get("X-Twilio-Signature"); got != Sign("token", b.url()) {
-		t.Fatalf("signature %q", got)
-	}
-	p := b.conn()
-	if _, m, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-		t.Fatalf("it heard %q and %v", m, err)
-	}
-	if s := c.Stats(); s.Asked.Load() != 1 || s.Connected.Load()+s.Failed.Load() != 0 || s.Open.Load() != 0 {
-		t.Fatalf("asked %d, connected %d", s.Asked.Load(), s.Connected.Load())
-	}
-}
-
-func TestAQuestionThatIsNotTakenSaysWhyWithoutTheAddress(t *testing.T) {
-	c := client(t, Config{})
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = silent.Close() })
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
-	sick := newBot(t, false)
-	sick.status = 503
-	f := func(url, want string, limit time.Duration) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		if err := c.Ask(ctx, url, ""); err == nil || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "secret") {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	f("ws://"+silent.Addr().String()+"/?secret", "in time", 300*time.Millisecond)
-	f("ws://"+closed.Addr().String()+"/?secret", "connection refused", patience)
-	f(sick.url()+"&secret", "HTTP 503", patience)
-}
-
 func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {
 	sick, well := newBot(t, false), newBot(t, false)
 	sick.status = 403
@@ -467,4 +418,67 @@ func TestASessionTellsWhichEndpointTookItAndWhichDidNot(t *testing.T) {
 	}
 	l.Stop()
 	wait(t, l.Done())
+}
+
+func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
+	stored := make(chan string, 10)
+	goOn := make(chan struct{})
+	cfg := Config{LingerTimeout: patience, Result: func(call engine.CallID, result []byte) []byte {
+		stored <- string(call) + string(result)
+		<-goOn
+		return []byte(`{"status":"ok"}`)
+	}}
+	l, p, h, c := connect(t, cfg)
+	call := string(request().Call)
+	send := func(result string) { p.text(`{"event":"result","streamSid":"MZ","result":` + result + `}`) }
+	want := func(result string) {
+		t.Helper()
+		select {
+		case got := <-stored:
+			if got != call+result {
+				t.Errorf("stored %s, want %s", got, result)
+			}
+		case <-time.After(patience):
+			t.Fatal("nothing was stored")
+		}
+	}
+	for _, wrong := range []string{`null`, `"sold"`, `[1]`} {
+		send(wrong)
+	}
+	send(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
+	want(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
+	// While one is being stored audio goes on, and of those that wait the newest counts.
+	for _, n := range []string{"1", "2"} {
+		send(`{"n":` + n + `}`)
+		p.mark(n) // comes back when the frames before it were read
+		if f := p.next(); f.Event != "mark" {
+			t.Errorf("%+v", f)
+		}
+	}
+	p.say([]byte{1, 2, 3})
+	play(t, l, 3)
+	close(goOn)
+	want(`{"n":2}`)
+	for _, seq := range []string{"4", "5"} {
+		if f := p.next(); f.Event != "result" || f.Sequence != seq || f.Stream != string(request().Session) ||
+			f.Result.Status != "ok" {
+			t.Errorf("answered by %+v", f)
+		}
+	}
+	if n := c.Stats().Malformed.Load(); n != 3 {
+		t.Errorf("%d frames were malformed, want 3", n)
+	}
+	// A bot that is told of the end may still give its result.
+	l.Stop()
+	if f := p.next(); f.Event != "stop" {
+		t.Errorf("%+v", f)
+	}
+	send(`{"n":3}`)
+	want(`{"n":3}`)
+	if _, _, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Errorf("after stop: %v", err)
+	}
+	_ = p.Close()
+	wait(t, l.Done())
+	h.none()
 }

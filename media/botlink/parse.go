@@ -11,6 +11,7 @@ type incoming struct {
 	payload []byte // base64 of media, raw JSON string without quotes
 	name    []byte // of mark, raw JSON string without quotes
 	verdict []byte // verdict name, raw JSON string without quotes
+	result  []byte // JSON object
 	escaped bool   // payload contains a backslash and must be unquoted first
 }
 
@@ -55,6 +56,16 @@ func parse(b []byte) (incoming, error) {
 			return s.named(&in.name)
 		case "verdict":
 			return s.named(&in.verdict)
+		case "result":
+			in.result = nil
+			if s.peek() == '{' {
+				from := s.i
+				if err := s.skip(1); err != nil {
+					return err
+				}
+				in.result = b[from:s.i]
+				return nil
+			}
 		}
 		return s.skip(1)
 	})

@@ -43,7 +43,9 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"event":"media","streamSid":"MZ1","media":{"payload":"AAEC/w=="}}`, `{"event":"media","media":{"payload":"a\/b="}}`,
 		` { "event" : "mark" , "mark" : { "name" : "x\"y" } } `, `{"event":"clear"}`,
-		`{"event":"verdict","verdict":{"name":"machine"}}`, `{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`,
+		`{"event":"verdict","verdict":{"name":"machine"}}`,
+		`{"event":"result","result": {"a":[{"b":"}"}], "c":null} }`,
+		`{"a":[1,{"b":null}],"event":"mark","mark":{"name":"é"}}`, `{`,
 		`[]`, `{"event":1}`,
 	} {
 		f.Add([]byte(s))
@@ -87,6 +89,13 @@ func FuzzParse(f *testing.F) {
 		same(in.payload, payload)
 		same(in.name, name)
 		same(in.verdict, verdict)
+		var top map[string]json.RawMessage
+		if _ = json.Unmarshal(b, &top); !bytes.HasPrefix(top["result"], []byte("{")) {
+			top["result"] = nil
+		}
+		if !bytes.Equal(in.result, top["result"]) {
+			t.Fatalf("%q: result %q, want %q", b, in.result, top["result"])
+		}
 	})
 }
 

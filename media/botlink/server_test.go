@@ -123,6 +123,9 @@ type frame struct {
 	Mark *struct {
 		Name string `json:"name"`
 	} `json:"mark"`
+	Result struct {
+		Status string `json:"status"`
+	} `json:"result"`
 	Stop *struct {
 		Account string `json:"accountSid"`
 		Call    string `json:"callSid"`

@@ -134,7 +134,7 @@ func (k *Keys) Current(stored string) bool {
 
 // Tables lists where secrets are stored.
 var Tables = []struct{ Table, Column string }{{"trunks", "password"}, {"trunks", "tls_key"}, {"bots", "auth_token"},
-	{"webhooks", "secret"}, {"webhooks", "old_secret"}}
+	{"bots", "headers"}, {"webhooks", "secret"}, {"webhooks", "old_secret"}}
 
 // PlaceOf names the row of a secret; a sealed secret can only be opened there.
 func PlaceOf(table, column, id string) string { return table + "." + column + " of " + id }
@@ -144,3 +144,6 @@ func TrunkPlace(id engine.TrunkID) string { return PlaceOf("trunks", "password",
 // TrunkKeyPlace is the place of the key to a trunk's certificate.
 func TrunkKeyPlace(id engine.TrunkID) string { return PlaceOf("trunks", "tls_key", string(id)) }
 func BotPlace(id engine.BotID) string        { return PlaceOf("bots", "auth_token", string(id)) }
+
+// BotHeadersPlace is the place of a bot's own headers.
+func BotHeadersPlace(id engine.BotID) string { return PlaceOf("bots", "headers", string(id)) }

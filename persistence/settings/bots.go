@@ -3,6 +3,7 @@ package settings
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,24 +18,59 @@ type Configuration struct{ db *table.DB }
 // NewConfiguration returns the Configuration stored in db.
 func NewConfiguration(db *table.DB) *Configuration { return &Configuration{db: db} }
 
-const botColumns = "id, name, active, seats, endpoints, auth_token, account, variables, created_at"
+const botColumns = "id, name, active, seats, endpoints, auth_token, headers, health_url, probe, account, variables, " +
+	"created_at"
 
-func scanBot(row pgx.CollectableRow) (b engine.Bot, err error) {
-	err = row.Scan(&b.ID, &b.Name, &b.Active, &b.Seats, &b.Endpoints, &b.AuthToken, &b.Account, &b.Variables,
-		&b.CreatedAt)
+// sealedBot is a bot as stored: its secrets are sealed.
+type sealedBot struct {
+	engine.Bot
+	headers string
+}
+
+func scanBot(row pgx.CollectableRow) (b sealedBot, err error) {
+	err = row.Scan(&b.ID, &b.Name, &b.Active, &b.Seats, &b.Endpoints, &b.AuthToken, &b.headers, &b.HealthURL, &b.Probe,
+		&b.Account, &b.Variables, &b.CreatedAt)
 	return b, err
+}
+
+func (s *Configuration) sealBot(bot engine.Bot) (b sealedBot, err error) {
+	b.Bot = bot
+	if len(bot.Headers) > 0 {
+		list, err := json.Marshal(bot.Headers)
+		if err != nil {
+			return b, err // cannot happen for strings
+		}
+		b.headers = string(list)
+	}
+	if b.AuthToken, err = s.db.Config.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
+		return b, err
+	}
+	b.headers, err = s.db.Config.Secrets.Seal(sealed.BotHeadersPlace(bot.ID), b.headers)
+	return b, err
+}
+
+func (s *Configuration) openBot(b sealedBot) (bot engine.Bot, err error) {
+	bot = b.Bot
+	if bot.AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(b.ID), b.AuthToken); err != nil {
+		return bot, err
+	}
+	headers, err := s.db.Config.Secrets.Open(sealed.BotHeadersPlace(b.ID), b.headers)
+	if err != nil || headers == "" {
+		return bot, err
+	}
+	return bot, json.Unmarshal([]byte(headers), &bot.Headers)
 }
 
 // Bots lists every bot, oldest first.
 func (s *Configuration) Bots(ctx context.Context) ([]engine.Bot, error) {
 	rows, _ := s.db.Read.Query(ctx, "SELECT "+botColumns+" FROM bots ORDER BY created_at, id")
-	list, err := pgx.CollectRows(rows, scanBot)
+	stored, err := pgx.CollectRows(rows, scanBot)
 	if err != nil {
 		return nil, s.db.Wrap("bots not read", err)
 	}
-	for i := range list {
-		if list[i].AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(list[i].ID),
-			list[i].AuthToken); err != nil {
+	list := make([]engine.Bot, len(stored))
+	for i := range stored {
+		if list[i], err = s.openBot(stored[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -45,24 +81,27 @@ func (s *Configuration) Bots(ctx context.Context) ([]engine.Bot, error) {
 // stored AuthToken stays. It returns the bot as stored.
 func (s *Configuration) PutBot(ctx context.Context, bot engine.Bot, keepSecret bool,
 	who engine.Who) (stored engine.Bot, created bool, err error) {
-	if bot.AuthToken, err = s.db.Config.Secrets.Seal(sealed.BotPlace(bot.ID), bot.AuthToken); err != nil {
+	b, err := s.sealBot(bot)
+	if err != nil {
 		return stored, false, err
 	}
 	err = s.db.InTx(ctx, "bot not stored", func(tx pgx.Tx) error {
 		if created, err = table.Absent(ctx, tx, "bots", "id", string(bot.ID)); err != nil {
 			return err
 		}
-		rows, _ := tx.Query(ctx, `INSERT INTO bots AS t (`+botColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		rows, _ := tx.Query(ctx, `INSERT INTO bots AS t (`+botColumns+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, active = excluded.active, seats = excluded.seats,
-			endpoints = excluded.endpoints, auth_token = CASE WHEN $10 THEN t.auth_token ELSE excluded.auth_token END,
+			endpoints = excluded.endpoints, auth_token = CASE WHEN $13 THEN t.auth_token ELSE excluded.auth_token END,
+			headers = excluded.headers, health_url = excluded.health_url, probe = excluded.probe,
 			account = excluded.account, variables = excluded.variables RETURNING `+botColumns,
-			string(bot.ID), bot.Name, bot.Active, bot.Seats, table.List(bot.Endpoints), bot.AuthToken, bot.Account,
-			table.List(bot.Variables),
-			table.OrNow(bot.CreatedAt), keepSecret)
-		if stored, err = pgx.CollectExactlyOneRow(rows, scanBot); err != nil {
+			string(b.ID), b.Name, b.Active, b.Seats, table.List(b.Endpoints), b.AuthToken, b.headers, b.HealthURL, b.Probe,
+			b.Account, table.List(b.Variables), table.OrNow(b.CreatedAt), keepSecret)
+		row, err := pgx.CollectExactlyOneRow(rows, scanBot)
+		if err != nil {
 			return err
 		}
-		if stored.AuthToken, err = s.db.Config.Secrets.Open(sealed.BotPlace(stored.ID), stored.AuthToken); err != nil {
+		if stored, err = s.openBot(row); err != nil {
 			return err
 		}
 		return s.db.NoteRow(ctx, tx, table.PartBot, string(bot.ID), table.Verb("bot", created), string(bot.ID), who)

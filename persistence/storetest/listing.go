@@ -244,19 +244,19 @@ func lastAdmin(t *testing.T, w *world) {
 }
 
 func configured(t *testing.T, w *world) {
-	bot := engine.Bot{ID: "b1", Name: "Sales", Active: true, Seats: 5, Endpoints: []string{"wss://bot.example.org"},
-		AuthToken: "secret",
-		Account:   "AC1", Variables: []string{"name"}, CreatedAt: w.now}
+	bot := enginetest.Filled[engine.Bot]()
+	bot.ID, bot.AuthToken, bot.CreatedAt = "b1", "secret", w.now
 	stored, created, err := w.pg.PutBot(t.Context(), bot, false, admin)
 	must(t, err)
 	if !created || !reflect.DeepEqual(stored, bot) {
 		t.Errorf("bot %v %+v", created, stored)
 	}
 	change := bot
-	change.AuthToken, change.Seats, change.CreatedAt = "", 9, w.now.Add(time.Hour)
+	change.AuthToken, change.Headers, change.Seats, change.CreatedAt = "", nil, 9, w.now.Add(time.Hour)
 	stored, created, err = w.pg.PutBot(t.Context(), change, true, admin)
 	must(t, err)
-	if created || stored.AuthToken != "secret" || stored.Seats != 9 || !stored.CreatedAt.Equal(w.now) {
+	if created || stored.AuthToken != "secret" || stored.Seats != 9 || stored.Headers != nil ||
+		!stored.CreatedAt.Equal(w.now) {
 		t.Errorf("bot %v %+v", created, stored)
 	}
 	bots, err := w.pg.Bots(t.Context())

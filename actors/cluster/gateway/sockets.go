@@ -133,7 +133,7 @@ func (w wire) openSocket(c *engine.OpenSocket) {
 	link.Text(w.Wire, &c.Socket)
 	link.Number(w.Wire, &c.Node)
 	link.List(w.Wire, &c.Endpoints, func(s *string) { link.Text(w.Wire, s) })
-	link.Text(w.Wire, &c.AuthToken)
+	w.access(&c.AuthToken, &c.Headers)
 	link.Number(w.Wire, &c.Timeout)
 	link.Number(w.Wire, &c.Limit)
 }

@@ -120,10 +120,21 @@ func (w wire) attachBot(c *engine.AttachBot) {
 	link.Text(w.Wire, &c.Session)
 	link.Text(w.Wire, &c.Call)
 	link.List(w.Wire, &c.Endpoints, func(s *string) { link.Text(w.Wire, s) })
-	link.Text(w.Wire, &c.AuthToken)
+	w.access(&c.AuthToken, &c.Headers)
 	link.Text(w.Wire, &c.Account)
 	link.Table(w.Wire, &c.Parameters, func(s *string) { link.Text(w.Wire, s) })
 	w.Instant(&c.Deadline)
+}
+
+// access codes what a bot's upgrade request is to carry.
+func (w wire) access(token *string, headers *[]engine.HTTPHeader) {
+	link.Text(w.Wire, token)
+	if w.Version() >= 4 {
+		link.List(w.Wire, headers, func(h *engine.HTTPHeader) {
+			link.Text(w.Wire, &h.Name)
+			link.Text(w.Wire, &h.Value)
+		})
+	}
 }
 
 func (w wire) mediaEvent(e *engine.MediaEvent) {

@@ -94,10 +94,18 @@ async function bots(page, dialog) {
   await dialog.getByLabel('Endpoints').and(page.locator('[aria-invalid="true"]')).waitFor();
   await accessible(page, 'the form of a bot with a mistake');
   await dialog.getByLabel('Endpoints').fill('ws://127.0.0.1:9/calls');
+  await dialog.getByLabel('Headers of our requests').fill('Authorization: Bearer s3cret');
+  await dialog.getByLabel('Health URL', { exact: true }).fill('/health');
   await dialog.getByRole('switch', { name: 'Active' }).press('Space');
   await dialog.getByRole('button', { name: 'Save' }).click();
   const row = page.getByRole('row', { name: 'Berta' });
   await row.getByText('Off').waitFor();
+  await ask(page, 'Berta', 'Change…');
+  const headers = await dialog.getByLabel('Headers of our requests').inputValue();
+  const health = await dialog.getByLabel('Health URL', { exact: true }).inputValue();
+  if (headers !== 'Authorization' || health !== '/health') throw new Error(`the form shows ${headers} and ${health}`);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
   await ask(page, 'Berta', 'Delete…');
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await row.waitFor({ state: 'detached' });

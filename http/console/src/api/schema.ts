@@ -259,7 +259,8 @@ export interface paths {
         /**
          * Store the result of a conversation
          * @description An upsert by call, accepted late. The bearer is the per-call `result_token` that the bot received;
-         *     or an API key with the scope `results`.
+         *     or an API key with the scope `results`. A bot may give it on its socket instead, as
+         *     `{"event": "result", "result": {…}}`, and is answered there.
          *
          *     A field that the API does not know does not lose the others: it is stored, shown as `result.unknown_fields` of
          *     the call, and named in the answer. A wrong value of a known field is refused with 422.
@@ -4737,10 +4738,22 @@ export interface components {
             endpoints: string[];
             account: string;
             has_auth_token: boolean;
+            /** @description Names of the headers of its own; their values are never shown. */
+            headers: {
+                name: string;
+            }[];
+            health_url?: string;
+            probe: components["schemas"]["BotProbe"];
             required_variables: string[];
             created_at: components["schemas"]["When"];
             status?: components["schemas"]["BotStatus"];
         };
+        /**
+         * @description How a socket is asked whether it is there, without a `health_url`. `connection`: TCP, and TLS of wss:// addresses; no request is made.
+         *     `session`: the signed upgrade, closed again before any frame.
+         * @enum {string}
+         */
+        BotProbe: "connection" | "session";
         /**
          * @description `unknown`: not tried yet. `up`: the last call or question was taken. `doubtful`: a call was not taken, and the endpoint is being asked. `down`: it does not
          *     answer, or takes no call; it is asked until it does. `trying`: it answers again, and one call at a time shows whether it takes calls. `off`: the bot is not active.
@@ -4793,10 +4806,24 @@ export interface components {
             active?: boolean;
             /** @default 1 */
             seats?: number;
-            /** @description Where the bot is reached, tried in this order: either all ws:// or wss:// URLs, or all sip:user@host[:port][;transport=udp|tcp|tls]. A SIP bot gets an INVITE whose From is the contact's number and whose headers X-call_id, X-attempt_id, X-campaign_id, X-contact_id, X-run, X-from_number, X-to_number, X-result_url, X-result_token and one X- header per variable say what the call is about: X- and the name as it is, bytes that no header name can have replaced by "_". Values over 1024 bytes are left out, and so is what does not fit into 8192 bytes of such headers. Either side's BYE ends the call. */
+            /** @description Where the bot is reached, tried in this order: either all ws:// or wss:// URLs, or all sip:user@host[:port][;transport=udp|tcp|tls]. A SIP bot gets an INVITE whose From is the contact's number and whose headers X-call_id, X-attempt_id, X-campaign_id, X-contact_id, X-run, X-from_number, X-to_number, X-result_url, X-result_token, X-api_base, X-attempt_number, X-amd_verdict, X-transfer_targets, X-traceparent and one X- header per variable say what the call is about: X- and the name as it is, bytes that no header name can have replaced by "_". Values over 1024 bytes are left out, and so is what does not fit into 8192 bytes of such headers. Either side's BYE ends the call. */
             endpoints: string[];
             /** @description Left out: unchanged; null: removed. A SIP bot that challenges is answered with the user of its address and this as the password. */
             auth_token?: string | null;
+            /** @description Headers of every request that opens a socket, and of those to `health_url`: an Authorization that the bot wants, for example. Stored like a password. Left out: unchanged; null: removed. A header without a value keeps the stored one. Not for SIP bots. */
+            headers?: {
+                /** @example Authorization */
+                name: string;
+                /** @description Printable ASCII. */
+                value?: string;
+            }[] | null;
+            /**
+             * @description Asked with GET whether the bot takes calls; any 2xx means yes, redirects are not followed. An http:// or https:// address answers for all endpoints; a path (/health) is asked at each endpoint itself. With it no session is opened to ask. Not for SIP bots.
+             * @example /health
+             */
+            health_url?: string | null;
+            /** @default connection */
+            probe?: components["schemas"]["BotProbe"];
             /** @description AC and 32 hex digits; made when left out. */
             account?: string;
             required_variables?: string[];

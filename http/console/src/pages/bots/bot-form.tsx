@@ -1,4 +1,4 @@
-import { NumberInput, PasswordInput, Stack, Switch, TagsInput, TextInput, Textarea } from '@mantine/core';
+import { NumberInput, PasswordInput, Select, Stack, Switch, TagsInput, TextInput, Textarea } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -9,6 +9,7 @@ import { usePutBot } from '../../api/telephony';
 import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
+import { headersOf } from '../trunks/trunk-draft';
 
 /** BotForm makes a bot, or changes one. */
 export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
@@ -18,6 +19,10 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
   const [seats, setSeats] = useState<number | string>(bot?.seats ?? 10);
   const [endpoints, setEndpoints] = useState((bot?.endpoints ?? []).join('\n'));
   const [secret, setSecret] = useState('');
+  const [headers, setHeaders] = useState((bot?.headers ?? []).map((h) => h.name).join('\n'));
+  const [healthUrl, setHealthUrl] = useState(bot?.health_url ?? '');
+  const [probe, setProbe] = useState<Bot['probe']>(bot?.probe ?? 'connection');
+  const bySip = endpoints.trimStart().startsWith('sip:');
   const [needed, setNeeded] = useState(bot?.required_variables ?? []);
   const [active, setActive] = useState(bot?.active ?? true);
   const { of, rest } = mistakes(
@@ -27,6 +32,9 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
     'seats',
     'endpoints',
     'auth_token',
+    'headers',
+    'health_url',
+    'probe',
     'required_variables',
     'active',
   );
@@ -41,6 +49,12 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
         .filter((l) => l !== ''),
       required_variables: needed,
       active,
+      ...(bySip
+        ? { headers: null }
+        : {
+            headers: headersOf(headers).map((h) => (h.value === '' ? { name: h.name } : h)),
+            ...(healthUrl.trim() === '' ? { probe } : { health_url: healthUrl.trim() }),
+          }),
       ...(bot === undefined ? {} : { account: bot.account }),
       ...(secret === '' ? {} : { auth_token: secret }),
     };
@@ -126,6 +140,45 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
             error={of('auth_token')}
             visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the token' }}
           />
+          {!bySip && (
+            <>
+              <Textarea
+                label="Headers of our requests"
+                description={
+                  'One a line, Name: value; what the bot wants beside our signature. ' +
+                  'Values are not shown again: a name alone keeps the value that is stored'
+                }
+                placeholder="Authorization: Bearer …"
+                autosize
+                minRows={1}
+                maxRows={8}
+                value={headers}
+                onChange={(e) => setHeaders(e.currentTarget.value)}
+                error={of('headers')}
+              />
+              <TextInput
+                label="Health URL"
+                description="Asked whether the bot takes calls: an address, or a path at each endpoint such as /health"
+                maxLength={2048}
+                value={healthUrl}
+                onChange={(e) => setHealthUrl(e.currentTarget.value)}
+                error={of('health_url')}
+              />
+              {healthUrl.trim() === '' && (
+                <Select
+                  label="Without a health URL, it is asked by"
+                  data={[
+                    { value: 'connection', label: 'A connection' },
+                    { value: 'session', label: 'A session, closed at once' },
+                  ]}
+                  value={probe}
+                  onChange={(v) => v !== null && setProbe(v)}
+                  allowDeselect={false}
+                  error={of('probe')}
+                />
+              )}
+            </>
+          )}
           <TagsInput
             label="Variables that it needs"
             description="Contacts without them are refused; Enter ends each"
