@@ -24,7 +24,8 @@ const (
 	OutcomeCallerHungUp      Outcome = "caller_hung_up" // hung up before the bot was connected, outside the abandon rate
 	OutcomeCancelled         Outcome = "cancelled"
 	OutcomeExcluded          Outcome = "excluded"
-	OutcomeLost              Outcome = "lost" // the process died during the attempt
+	OutcomeExpired           Outcome = "expired" // a dialout whose expires_at passed before it was dialled
+	OutcomeLost              Outcome = "lost"    // the process died during the attempt
 	OutcomeSystemError       Outcome = "system_error"
 )
 
@@ -33,7 +34,8 @@ type Redial string
 
 const (
 	// RedialNever is for completed (its disposition decides), abandoned (final in its run,
-	// regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody said no).
+	// regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody said no), and expired
+	// (of dialouts only).
 	RedialNever  Redial = "never"
 	RedialListed Redial = "listed" // where an operator lists it
 	// RedialDefault is for outcomes whose default retry is "yes" or "soon". Throttled is one of
@@ -70,6 +72,7 @@ var OutcomeRows = [...]OutcomeRow{
 	{OutcomeCallerHungUp, RedialListed, true, "Callee hung up", "amber"},
 	{OutcomeCancelled, RedialNever, false, "Cancelled", "grey"},
 	{OutcomeExcluded, RedialNever, false, "Excluded", "grey"},
+	{OutcomeExpired, RedialNever, false, "Expired", "grey"},
 	{OutcomeLost, RedialListed, false, "Lost", "red"},
 	{OutcomeSystemError, RedialListed, false, "System error", "red"},
 }

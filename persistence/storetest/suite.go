@@ -32,6 +32,13 @@ var portCases = []testCase{
 	{"taking over waits for no reader and outdates the owner before", takeOver},
 	{"one refused write does not affect the others of its group", groupIsolation},
 
+	// Dialouts that wait for their time.
+	{"a scheduled dialout is placed once or cancelled, whatever comes again", scheduledDialouts},
+	{"of many writers one places or ends a scheduled dialout", scheduledRace},
+	{"a scheduled dialout whose intent is refused waits on", scheduledRefused},
+	{"no more dialouts wait for their time than may", scheduledCap},
+	{"scheduled dialouts come to their turn by priority and time, each for one who asks", scheduledDue},
+
 	// Idempotence.
 	{"a repeated group is harmless", repeatedGroup},
 	{"an older version of a contact does not replace a newer", olderContact},
