@@ -24,9 +24,9 @@ const (
 	OutcomeCallerHungUp      Outcome = "caller_hung_up" // hung up before the bot was connected, outside the abandon rate
 	OutcomeCancelled         Outcome = "cancelled"
 	OutcomeExcluded          Outcome = "excluded"
-	OutcomeExpired           Outcome = "expired" // a dialout whose expires_at passed before it was dialled
 	OutcomeLost              Outcome = "lost"    // the process died during the attempt
 	OutcomeSystemError       Outcome = "system_error"
+	OutcomeExpired           Outcome = "expired" // a dialout whose expires_at passed before it was dialled (ADR 57)
 )
 
 // Redial says whether Retry On System may list an outcome.
@@ -53,7 +53,7 @@ type OutcomeRow struct {
 	Tone     string // its colour there
 }
 
-// OutcomeRows has every outcome, in the order of the specification.
+// OutcomeRows has every outcome, those of the specification in its order.
 var OutcomeRows = [...]OutcomeRow{
 	{OutcomeCompleted, RedialNever, true, "Completed", "green"},
 	{OutcomeConnectedNoResult, RedialListed, true, "Connected, no result", "teal"},
@@ -72,15 +72,15 @@ var OutcomeRows = [...]OutcomeRow{
 	{OutcomeCallerHungUp, RedialListed, true, "Callee hung up", "amber"},
 	{OutcomeCancelled, RedialNever, false, "Cancelled", "grey"},
 	{OutcomeExcluded, RedialNever, false, "Excluded", "grey"},
-	{OutcomeExpired, RedialNever, false, "Expired", "grey"},
 	{OutcomeLost, RedialListed, false, "Lost", "red"},
 	{OutcomeSystemError, RedialListed, false, "System error", "red"},
+	{OutcomeExpired, RedialNever, false, "Expired", "grey"},
 }
 
 // OutcomeCount is how many outcomes there are.
 const OutcomeCount = len(OutcomeRows)
 
-// Outcomes lists every outcome, in the order of the specification.
+// Outcomes lists every outcome, in the order of OutcomeRows.
 var Outcomes = func() (list []Outcome) {
 	for _, r := range OutcomeRows {
 		list = append(list, r.Outcome)
