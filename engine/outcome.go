@@ -24,7 +24,7 @@ const (
 	OutcomeCallerHungUp      Outcome = "caller_hung_up" // hung up before the bot was connected, outside the abandon rate
 	OutcomeCancelled         Outcome = "cancelled"
 	OutcomeExcluded          Outcome = "excluded"
-	OutcomeLost              Outcome = "lost"    // the process died during the attempt
+	OutcomeLost              Outcome = "lost" // the process died during the attempt
 	OutcomeSystemError       Outcome = "system_error"
 	OutcomeExpired           Outcome = "expired" // a dialout whose expires_at passed before it was dialled (ADR 57)
 )

@@ -1,6 +1,7 @@
 // Package dialout admits calls outside campaigns: it gathers a seat, a trunk channel and a caller
-// ID for each, in this order, and never over-dials: the seat is held first (SEMANTICS §10). The
-// call itself belongs to package call.
+// ID for each, in this order, and never over-dials: the seat is held first (SEMANTICS §10). One that is
+// not to be dialled yet is stored, and looked for when its time has come. The call itself belongs to
+// package call.
 //
 // It must not know actors, clocks or the store: events come in as an Input, effects go out.
 //
@@ -10,6 +11,7 @@
 package dialout
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
+	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
 )
@@ -35,8 +38,10 @@ type State struct {
 	Seats map[engine.BotID]*Seats
 	Wants map[engine.AttemptID]*Want
 	// Seated maps the calls that hold a seat to its bot.
-	Seated map[engine.AttemptID]engine.BotID
+	Seated   map[engine.AttemptID]engine.BotID
+	Schedule Schedule
 
+	here engine.Incarnation
 	now  time.Time
 	boot engine.BootTime
 	out  []Effect
@@ -60,24 +65,31 @@ type Want struct {
 	Media    *engine.MediaProfile // the trunk's
 	Seated   bool
 	Validity call.Validity // of what was granted
+	// Scheduled says that it has waited for its time: there is no request to be answered.
+	Scheduled bool
 }
 
 // Input is one event, with the process's state at that time.
 type Input struct {
-	Now   time.Time
-	Boot  engine.BootTime
-	Event any // a pointer to one of the types below, *fleet.Allotted or *call.TrunkReserved
+	Now  time.Time
+	Boot engine.BootTime
+	// Event is a pointer to one of the types below, or to a fleet.Allotted, call.TrunkReserved, call.Durable
+	// or call.DialoutReturned.
+	Event any
 	// Barred is why this process places no call now; nil means that it does.
 	Barred error
+	Here   engine.Incarnation // this node, 0 outside a cluster
 }
 
 type (
-	// Place requests a call. LookedUp says that the database was asked for an unknown bot.
+	// Place requests a call. LookedUp says that the database was asked for an unknown bot, Scheduled that
+	// it has waited for its time.
 	Place struct {
-		Command  campaign.Dialout
-		Request  engine.Request
-		Attempt  engine.AttemptID
-		LookedUp bool
+		Command   campaign.Dialout
+		Request   engine.Request
+		Attempt   engine.AttemptID
+		LookedUp  bool
+		Scheduled bool
 	}
 	// NumberLeased answers LeaseNumber.
 	NumberLeased struct {
@@ -161,14 +173,15 @@ var (
 // New returns a state without any bots.
 func New() *State {
 	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{},
-		Wants:  map[engine.AttemptID]*Want{},
-		Seated: map[engine.AttemptID]engine.BotID{}}
+		Wants:    map[engine.AttemptID]*Want{},
+		Seated:   map[engine.AttemptID]engine.BotID{},
+		Schedule: Schedule{Writes: map[int]Writing{}}}
 }
 
 // Apply takes one input and appends the effects to dst in the order in which they must be carried
 // out. It ignores unknown events.
 func (s *State) Apply(in Input, dst []Effect) []Effect {
-	s.now, s.boot, s.out = in.Now, in.Boot, dst
+	s.now, s.boot, s.here, s.out = in.Now, in.Boot, in.Here, dst
 	switch e := in.Event.(type) {
 	case *Place:
 		s.place(e, in.Barred)
@@ -191,6 +204,19 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 		}
 	case *Renew:
 		s.renew()
+		s.lookAgain()
+	case *Look:
+		s.look(e, in.Barred)
+	case *DueRead:
+		s.dueRead(e, in.Barred)
+	case *Cancel:
+		s.cancel(e)
+	case *call.Durable:
+		s.written(e)
+	case *call.DialoutReturned:
+		if !errors.Is(e.Err, journal.ErrNotScheduled) {
+			s.putOff(e.Attempt, e.Err)
+		}
 	case *Over:
 		if bot, ok := s.Seated[e.Attempt]; ok {
 			delete(s.Seated, e.Attempt)
@@ -223,25 +249,43 @@ func (s *State) place(m *Place, barred error) {
 		err = errBotInactive
 	case barred != nil:
 		err = barred
-	case !m.Command.Deadline.IsZero() && !s.now.Before(m.Command.Deadline):
+	case !m.Command.Deadline.IsZero() && !s.now.Before(m.Command.Deadline), m.Command.Times.Within(s.now, 1) <= 0:
 		err = errDeadline
 	default:
 		err = missingVariables(&bot, m.Command.Variables)
 	}
-	if err != nil {
+	switch {
+	case err != nil && m.Scheduled:
+		s.putOff(m.Attempt, err)
+		return
+	case err != nil:
 		s.emit(Refuse{m.Request, err})
 		return
+	case m.Command.Times.NotBefore != nil && !m.Scheduled:
+		s.schedule(m)
+		return
 	}
-	s.Wants[m.Attempt] = &Want{Command: m.Command, Request: m.Request, Bot: bot}
-	s.emit(Later{Patience, &TooLate{m.Attempt}})
+	s.Wants[m.Attempt] = &Want{Command: m.Command, Request: m.Request, Bot: bot, Scheduled: m.Scheduled}
+	s.emit(Later{m.Command.Times.Within(s.now, Patience), &TooLate{m.Attempt}})
 	seats := s.Seats[bot.ID]
 	if seats == nil {
 		seats = &Seats{}
 		s.Seats[bot.ID] = seats
 	}
-	seats.Queue = append(seats.Queue, m.Attempt)
+	seats.Queue = slices.Insert(seats.Queue, s.placeIn(seats.Queue, m.Command.Times.Precedence()), m.Attempt)
 	s.serve(bot.ID)
 	s.demand(bot.ID)
+}
+
+// placeIn is where a dialout waits for a seat: behind those of its priority.
+func (s *State) placeIn(queue []engine.AttemptID, precedence int) int {
+	i := slices.IndexFunc(queue, func(q engine.AttemptID) bool {
+		return s.Wants[q].Command.Times.Precedence() > precedence
+	})
+	if i < 0 {
+		return len(queue)
+	}
+	return i
 }
 
 // missingVariables names variables that the bot needs and that were not given.
@@ -356,7 +400,7 @@ func (s *State) number(m *NumberLeased) {
 		s.Seated[m.Attempt] = w.Bot.ID
 		s.emit(Begin{w.Bot, &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk,
 			Media: w.Media,
-			From:  m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}})
+			From:  m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy}), Scheduled: w.Scheduled}})
 	}
 }
 
@@ -372,6 +416,10 @@ func (s *State) fail(id engine.AttemptID, err error) {
 	}
 	if w.Seated {
 		s.seatBack(w.Bot.ID)
+	}
+	if w.Scheduled {
+		s.putOff(id, err)
+		return
 	}
 	s.emit(Refuse{w.Request, err})
 }
