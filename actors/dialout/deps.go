@@ -9,11 +9,21 @@ import (
 	callactor "dialler/actors/call"
 	"dialler/actors/writer"
 	"dialler/engine"
+	"dialler/engine/campaign"
 )
 
 // Store is what the calls outside campaigns need from the database.
 type Store interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
+	// DueDialouts returns up to limit dialouts whose time has come, by priority and time; nobody else gets
+	// them before claim has passed. next is when the next one comes to its time, nil when none does.
+	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int) (due []campaign.ScheduledDialout,
+		next *time.Time, err error)
+	// PutOffDialout notes why a scheduled dialout could not be dialled, and when it is looked at again.
+	PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error
+	// ScheduledDialout returns a dialout that waits for its time, DialoutsTo lists those to a number.
+	ScheduledDialout(ctx context.Context, id engine.AttemptID) (d campaign.ScheduledDialout, ok bool, err error)
+	DialoutsTo(ctx context.Context, n engine.PhoneNumber) ([]engine.AttemptID, error)
 }
 
 // Deps are what the calls outside campaigns need in addition to what all calls need.
@@ -25,4 +35,5 @@ type Deps struct {
 	LeaseTTL time.Duration // of the seats
 	// BotsChanged broadcasts the configured bots.
 	BotsChanged func([]engine.Bot)
+	Stats       *Stats
 }

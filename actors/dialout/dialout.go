@@ -77,7 +77,10 @@ func (o *dialout) Receive(ctx actor.Context) {
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	case *core.BotsChanged:
 		o.apply(ctx, &admission.BotsChanged{Bots: m.Bots})
-		o.ready = true
+		if !o.ready {
+			o.ready = true
+			o.apply(ctx, &admission.Look{})
+		}
 		stash := o.stash
 		o.stash = nil
 		for _, s := range stash {
@@ -110,9 +113,11 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *Place:
 		o.apply(ctx, &admission.Place{Command: m.Command, Request: host.Request(sender),
-			Attempt:  engine.AttemptID(host.NewID(o.d.Clock.Now())),
-			LookedUp: m.lookedUp})
-	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain:
+			Attempt: o.attemptOf(&m.Command), LookedUp: m.lookedUp})
+	case *Cancel:
+		o.apply(ctx, &admission.Cancel{Dialout: m.Dialout, Who: m.Who, Request: host.Request(sender)})
+	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.TooLate, *admission.AskAgain,
+		*admission.Look, *admission.DueRead, *call.Durable, *call.DialoutReturned:
 		o.apply(ctx, m)
 	case *over:
 		if m.Results < o.results[m.Attempt] {
@@ -186,7 +191,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 // apply runs an event through the admission and carries out the effects.
 func (o *dialout) apply(ctx actor.Context, event any) {
 	o.effects = o.state.Apply(admission.Input{Now: o.d.Clock.Now(), Boot: o.d.Clock.Boot(), Event: event,
-		Barred: o.barred()}, o.effects[:0])
+		Barred: o.barred(), Here: o.d.Here()}, o.effects[:0])
 	for _, e := range o.effects {
 		o.do(ctx, e)
 	}
@@ -244,6 +249,9 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 	case admission.Later:
 		d.After(e.After, o.self, e.Event)
 	default:
+		if o.wait(effect) {
+			return
+		}
 		panic(fmt.Sprintf("actors: no handler for effect %T of a dialout's admission", effect))
 	}
 }
