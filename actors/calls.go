@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	callactor "dialler/actors/call"
@@ -169,11 +168,7 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 		case a.State == attempt.Scheduled && digits != "":
 			return call.ErrNotAnswered
 		case a.State == attempt.Scheduled:
-			err := t.CancelDialout(ctx, campaign.CancelDialout{Call: id, Who: engine.System})
-			if errors.Is(err, journal.ErrNotScheduled) { // it was placed meanwhile
-				return t.tell(ctx, id, digits)
-			}
-			return err
+			return t.CancelDialout(ctx, campaign.CancelDialout{Call: id, Who: engine.System})
 		}
 		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
 	}

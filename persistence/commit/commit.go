@@ -100,7 +100,7 @@ var statements = map[string]string{
 		WHERE a.n = u.cap AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,
 	// Dialouts are scheduled one transaction after another, so that no more wait than may.
 	"schedulelock": "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '.scheduled_dialouts', 0))",
-	"scheduled": "SELECT count(*) FROM scheduled_dialouts",
+	"scheduled":    "SELECT count(*) FROM scheduled_dialouts",
 	"scheduled again": `SELECT id FROM scheduled_dialouts WHERE id = ANY($1::uuid[])
 		UNION ALL SELECT id FROM attempts WHERE id = ANY($1::uuid[])`,
 	"schedule": `INSERT INTO scheduled_dialouts (id, to_number, command, not_before, expires_at, precedence, created_at,

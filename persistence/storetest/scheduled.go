@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -234,4 +236,52 @@ func scheduledCap(t *testing.T, w *world) {
 	}
 	w.commit(unplaced(*last.Schedule, engine.OutcomeCancelled, w.now))
 	w.commit(schedule(one))
+}
+
+// They are among the calls, by their time, each once.
+func scheduledListed(t *testing.T, w *world) {
+	var all []engine.AttemptID
+	var to engine.PhoneNumber
+	for i := range 7 {
+		d := w.scheduled(time.Duration(i)*time.Minute, 5)
+		d.ID = engine.AttemptID(fmt.Sprintf("%012x", d.NotBefore.UnixMilli()) + id()[12:])
+		w.commit(schedule(d))
+		switch i {
+		case 2:
+			w.commit(w.placed(d, w.now))
+		case 3:
+			w.commit(unplaced(d, engine.OutcomeCancelled, w.now))
+		case 4:
+			to = d.Command.To
+		}
+		all = append(all, d.ID)
+	}
+	slices.Reverse(all)
+	f := func(what string, q attempt.Query, want ...engine.AttemptID) {
+		t.Helper()
+		var got []engine.AttemptID
+		for q.Limit = 2; len(got) <= len(all); {
+			list, next, err := w.pg.Lists.Calls(t.Context(), q)
+			must(t, err)
+			for i := range list {
+				got = append(got, list[i].ID)
+				if waits := list[i].State == attempt.Scheduled; waits != (list[i].Waits != nil) {
+					t.Errorf("%s: %+v", what, list[i])
+				}
+			}
+			if q.Before = next; next == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	waiting := slices.Concat(all[:3], all[5:])
+	f("all", attempt.Query{}, all...)
+	f("those that wait", attempt.Query{State: attempt.Scheduled}, waiting...)
+	f("to a number", attempt.Query{To: to}, all[2])
+	f("of a time", attempt.Query{From: w.now.Add(4 * time.Minute), Until: w.now.Add(6 * time.Minute)}, all[1], all[2])
+	f("with an outcome", attempt.Query{Outcome: engine.OutcomeCancelled}, all[3])
+	f("of a trunk", attempt.Query{State: attempt.Scheduled, Trunk: "t1"})
 }

@@ -113,6 +113,7 @@ var ownCases = []testCase{
 	// Queries used by the tree.
 	{"an import without its process fails, and another may follow", importOrphaned},
 	{"calls are listed by cursor, each once, newest first", callsByCursor},
+	{"dialouts that wait for their time are among the calls", scheduledListed},
 	{"the outcome of a call is final once its result has come or is given up", outcomeFinal},
 	{"the attempt report gives every attempt once, in order", attemptsReport},
 	{"a bot in use is deleted only by force", deletedBots},
