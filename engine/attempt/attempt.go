@@ -28,6 +28,9 @@ const (
 // States lists every state of a machine, in order.
 var States = []State{Reserved, Dialling, Ringing, Answered, Screening, Bridging, Connected, Ended}
 
+// ShownStates lists every state in which calls are shown, in order.
+var ShownStates = append([]State{Scheduled}, States...)
+
 // Leg is one INVITE of an attempt.
 type Leg struct {
 	ID        engine.LegID
