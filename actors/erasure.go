@@ -17,8 +17,8 @@ import (
 // to dial it is accepted.
 
 // BeginErasure removes a person from the campaigns in which they may still be called (open), cancels the
-// dialouts that wait for their time, and blocks triggers for the number in all of them. The caller holds the number; unless it is erased,
-// triggers are allowed again after a minute.
+// dialouts to them that wait for their time, and blocks triggers for the number in all of them. The caller
+// holds the number; unless it is erased, triggers are allowed again after a minute.
 func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID,
 	reason string) error {
 	for _, id := range all {

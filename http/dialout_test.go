@@ -113,7 +113,8 @@ func TestADialoutForLaterIsAccepted(t *testing.T) {
 	}
 	f := func(times string, want ...string) {
 		t.Helper()
-		b.byKey("POST", dialoutPath, `{"bot_id":"b","to_number":"`+mobile+`",`+times+`}`).is(422, "validation_failed", want...)
+		b.byKey("POST", dialoutPath, `{"bot_id":"b","to_number":"`+mobile+`",`+times+`}`).
+			is(422, "validation_failed", want...)
 	}
 	f(`"not_before":"`+testAt.Add(-time.Hour).Format(time.RFC3339)+`"`, "not_before in_the_past")
 	f(`"not_before":"`+testAt.Add(91*24*time.Hour).Format(time.RFC3339)+`"`, "not_before out_of_range")
@@ -136,8 +137,8 @@ func TestADialoutThatWaitsIsShownAndCancelled(t *testing.T) {
 	a := b.byKey("GET", path, "").is(200, "")
 	times, _ := a.get("scheduled").(map[string]any)
 	why, _ := a.get("explanation").(map[string]any)
-	if a.get("state") != "scheduled" || a.get("outcome") != nil || a.get("started_at") != nil || a.get("number_held") != nil ||
-		times["not_before"] != at.Format(time.RFC3339) || times["priority"] != 5.0 || why["code"] != "not_before" ||
+	if a.get("state") != "scheduled" || a.get("outcome") != nil || a.get("started_at") != nil ||
+		a.get("number_held") != nil || times["not_before"] != at.Format(time.RFC3339) || times["priority"] != 5.0 || why["code"] != "not_before" ||
 		why["next_at"] != at.Format(time.RFC3339) {
 		t.Errorf("%s", a.body)
 	}

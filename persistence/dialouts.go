@@ -14,15 +14,19 @@ import (
 )
 
 // dueDialouts takes the scheduled dialouts whose turn it is: for each precedence a range of the index.
-// $1 is now, $2 until when nobody else gets them, $3 how many.
+// $1 is now, $2 until when nobody else gets them, $3 how many. One that has an attempt was dialled through
+// another server, and waits again on this one, which had not heard of it.
 const dueDialouts = `WITH due AS (
 		SELECT d.id FROM generate_series(-4, 5) p CROSS JOIN LATERAL (
 			SELECT s.id, s.precedence, s.not_before, s.next_at FROM scheduled_dialouts s
 			WHERE s.precedence = p AND s.not_before <= $1 AND s.next_at <= $1
 			ORDER BY s.not_before, s.next_at LIMIT $3 FOR UPDATE SKIP LOCKED) d
 		ORDER BY d.precedence, d.not_before, d.next_at, d.id LIMIT $3
+	), gone AS (
+		DELETE FROM scheduled_dialouts s USING due, attempts a WHERE s.id = due.id AND a.id = due.id
 	), claimed AS (
-		UPDATE scheduled_dialouts s SET next_at = $2 FROM due WHERE s.id = due.id RETURNING s.*
+		UPDATE scheduled_dialouts s SET next_at = $2 FROM due WHERE s.id = due.id
+			AND NOT EXISTS (SELECT FROM attempts a WHERE a.id = due.id) RETURNING s.*
 	) SELECT ` + table.ScheduledNames + ` FROM claimed s ORDER BY s.precedence, s.not_before, s.id`
 
 // nextDialout is when the next one comes to its time.

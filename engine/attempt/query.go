@@ -26,5 +26,6 @@ func (q *Query) Narrow() bool { return q.Trunk != "" || q.State != "" || q.Outco
 
 // Waiting says whether the query may find dialouts that wait for their time.
 func (q *Query) Waiting() bool {
-	return q.Campaign == "" && q.Contact == "" && q.Trunk == "" && q.Outcome == "" && (q.State == "" || q.State == Scheduled)
+	return q.Campaign == "" && q.Contact == "" && q.Trunk == "" && q.Outcome == "" &&
+		(q.State == "" || q.State == Scheduled)
 }

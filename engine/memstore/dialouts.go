@@ -61,6 +61,8 @@ func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duratio
 	defer s.mu.Unlock()
 	for _, d := range s.waiting {
 		switch {
+		case s.attempts[d.ID] != nil: // dialled through a server that was replaced
+			delete(s.waiting, d.ID)
 		case d.NotBefore.After(now):
 			if next == nil || d.NotBefore.Before(*next) {
 				next = &d.NotBefore

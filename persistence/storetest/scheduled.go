@@ -25,8 +25,8 @@ func (w *world) scheduled(in time.Duration, priority int) campaign.ScheduledDial
 }
 
 func schedule(d campaign.ScheduledDialout) journal.Write {
-	return journal.Write{Schedule: &d, Events: []journal.Event{{At: d.CreatedAt, Type: journal.DialoutScheduled, Version: 1,
-		Attempt: d.ID, Data: journal.Data{Times: &d.Command.Times}}}}
+	return journal.Write{Schedule: &d, Events: []journal.Event{{At: d.CreatedAt, Type: journal.DialoutScheduled,
+		Version: 1, Attempt: d.ID, Data: journal.Data{Times: &d.Command.Times}}}}
 }
 
 // placed is the write that places a scheduled dialout.
@@ -213,6 +213,16 @@ func scheduledDue(t *testing.T, w *world) {
 	is("after the claim", ids, urgent, later, first, second, low)
 	if next != nil {
 		t.Errorf("next at %s", next)
+	}
+	// One was dialled through another server, whose latest commits this one has not seen: its hold is
+	// written again (Renews).
+	x := w.placed(low, w.now)
+	x.Unschedule, x.Events = false, nil
+	w.commit(x)
+	ids, _ = w.dueDialouts(w.now.Add(4*time.Minute), time.Minute, 9)
+	is("without the one that was dialled", ids, urgent, later, first, second)
+	if w.waits(low.ID) {
+		t.Error("it waits on")
 	}
 }
 
