@@ -7,6 +7,7 @@ import type { Code } from './components/code';
 import { code } from './components/code';
 import {
   BotIcon,
+  ClockIcon,
   EarIcon,
   HistoryIcon,
   KeyIcon,
@@ -59,6 +60,12 @@ export const pages: Page[] = [
     nav: { label: 'Live wall', icon: WallIcon },
     page: code(() => import('./pages/wall/wall-page')),
     ask: (client) => client.query(campaignsOf),
+  },
+  {
+    path: '/dialouts',
+    needs: 'operator',
+    nav: { label: 'Scheduled calls', icon: ClockIcon },
+    page: code(() => import('./pages/dialouts/dialouts-page')),
   },
   {
     path: '/trunks',
