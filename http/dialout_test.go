@@ -138,8 +138,8 @@ func TestADialoutThatWaitsIsShownAndCancelled(t *testing.T) {
 	times, _ := a.get("scheduled").(map[string]any)
 	why, _ := a.get("explanation").(map[string]any)
 	if a.get("state") != "scheduled" || a.get("outcome") != nil || a.get("started_at") != nil ||
-		a.get("number_held") != nil || times["not_before"] != at.Format(time.RFC3339) || times["priority"] != 5.0 || why["code"] != "not_before" ||
-		why["next_at"] != at.Format(time.RFC3339) {
+		a.get("number_held") != nil || times["not_before"] != at.Format(time.RFC3339) || times["priority"] != 5.0 ||
+		why["code"] != "not_before" || why["next_at"] != at.Format(time.RFC3339) {
 		t.Errorf("%s", a.body)
 	}
 	b.byKey("GET", "/api/v1/calls?state=scheduled", "").is(200, "")
