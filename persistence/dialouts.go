@@ -14,12 +14,13 @@ import (
 )
 
 // dueDialouts takes the scheduled dialouts whose turn it is: for each precedence a range of the index.
-// $1 is now, $2 until when nobody else gets them, $3 how many. One that has an attempt was dialled through
+// $1 is now, $2 until when nobody else gets them, $3 how many, $4 of which bots not. One that has an attempt was dialled through
 // another server, and waits again on this one, which had not heard of it.
 const dueDialouts = `WITH due AS (
 		SELECT d.id FROM generate_series(-4, 5) p CROSS JOIN LATERAL (
 			SELECT s.id, s.precedence, s.not_before, s.next_at FROM scheduled_dialouts s
 			WHERE s.precedence = p AND s.not_before <= $1 AND s.next_at <= $1
+				AND s.bot_id <> ALL($4::text[])
 			ORDER BY s.not_before, s.next_at LIMIT $3 FOR UPDATE SKIP LOCKED) d
 		ORDER BY d.precedence, d.not_before, d.next_at, d.id LIMIT $3
 	), gone AS (
@@ -35,11 +36,14 @@ const nextDialout = `SELECT min(n.not_before) FROM generate_series(-4, 5) p CROS
 		ORDER BY s.not_before LIMIT 1) n`
 
 // DueDialouts returns up to limit scheduled dialouts that are to be looked at now, by priority and time;
-// nobody else gets them before claim has passed. next is when the next one comes to its time, nil when
-// none does.
-func (s *Store) DueDialouts(ctx context.Context, now time.Time, claim time.Duration,
-	limit int) (due []campaign.ScheduledDialout, next *time.Time, err error) {
-	rows, _ := s.db.Read.Query(ctx, dueDialouts, now, now.Add(claim), limit)
+// nobody else gets them before claim has passed. Those of the bots in except are left out. next is when the
+// next one comes to its time, nil when none does.
+func (s *Store) DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
+	except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, err error) {
+	if except == nil {
+		except = []engine.BotID{} // null would be equal to no bot, and different from none
+	}
+	rows, _ := s.db.Read.Query(ctx, dueDialouts, now, now.Add(claim), limit, except)
 	if due, err = pgx.CollectRows(rows, table.ScanScheduled); err == nil {
 		err = s.db.Read.QueryRow(ctx, nextDialout, now).Scan(&next)
 	}

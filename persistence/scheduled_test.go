@@ -99,7 +99,7 @@ func TestDueDialoutsAreARangeOfAnIndex(t *testing.T) {
 	laterDialouts(t, s, now.Add(-time.Minute), 5000)
 	run(t, url, "ANALYZE scheduled_dialouts")
 	plans.on = true
-	due, next, err := s.DueDialouts(t.Context(), now, time.Second, 100)
+	due, next, err := s.DueDialouts(t.Context(), now, time.Second, 100, nil)
 	if err != nil || len(due) != 61 || next == nil || !next.After(now) {
 		t.Errorf("%d due, next at %v, %v", len(due), next, err)
 	}
@@ -150,7 +150,7 @@ func TestTheAuditKnowsTheDialoutsThatWait(t *testing.T) {
 	run(t, url, "INSERT INTO scheduled_dialouts SELECT * FROM kept ON CONFLICT DO NOTHING")
 	audit("its row was added")
 	run(t, url, "DELETE FROM scheduled_dialouts WHERE id NOT IN ('"+string(list[1].ID)+"', '"+string(list[2].ID)+"')")
-	run(t, url, "INSERT INTO scheduled_dialouts SELECT '"+string(list[0].ID)+"', to_number, command, not_before, "+
+	run(t, url, "INSERT INTO scheduled_dialouts SELECT '"+string(list[0].ID)+"', bot_id, to_number, command, not_before, "+
 		"expires_at, precedence, created_at, next_at FROM kept LIMIT 1")
 	audit("dialled or has ended")
 }

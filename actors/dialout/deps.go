@@ -16,9 +16,10 @@ import (
 type Store interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 	// DueDialouts returns up to limit dialouts whose time has come, by priority and time; nobody else gets
-	// them before claim has passed. next is when the next one comes to its time, nil when none does.
-	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int) (due []campaign.ScheduledDialout,
-		next *time.Time, err error)
+	// them before claim has passed. Those of the bots in except are left out. next is when the next one comes
+	// to its time, nil when none does.
+	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
+		except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, err error)
 	// PutOffDialout notes why a scheduled dialout could not be dialled, and when it is looked at again.
 	PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error
 	// ScheduledDialout returns a dialout that waits for its time, DialoutsTo lists those to a number.

@@ -55,7 +55,7 @@ func (o *dialout) wait(effect admission.Effect) (known bool) {
 		self := o.self
 		o.ask(func(ctx context.Context) {
 			m := &admission.DueRead{}
-			m.Rows, m.Next, m.Err = d.Store.DueDialouts(ctx, d.Clock.Now(), e.Claim, e.Limit)
+			m.Rows, m.Next, m.Err = d.Store.DueDialouts(ctx, d.Clock.Now(), e.Claim, e.Limit, e.Except)
 			d.Root.Send(self, m)
 		})
 	case admission.PutOff:

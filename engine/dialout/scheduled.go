@@ -2,6 +2,8 @@ package dialout
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -34,9 +36,13 @@ type Schedule struct {
 	At      time.Time // of the next look; zero: none is to come
 	N       int       // number of the latest request to look, the only one that counts
 	Reading bool
+	Partial bool      // dialouts of some bots are left out
 	Looked  time.Time // when the latest one came
-	Step    int       // of the latest write
-	Writes  map[int]Writing
+	// Full are the bots for which one was put off for want of capacity since the latest look: the next one
+	// leaves them out, so that those of other bots come to their turn.
+	Full   map[engine.BotID]struct{}
+	Step   int // of the latest write
+	Writes map[int]Writing
 }
 
 // Writing is a write that is not known to be stored.
@@ -78,8 +84,9 @@ type (
 	}
 	// ReadDue asks the store for dialouts whose turn it is; DueRead follows.
 	ReadDue struct {
-		Claim time.Duration
-		Limit int
+		Claim  time.Duration
+		Limit  int
+		Except []engine.BotID // whose dialouts are left out
 	}
 	// PutOff notes why a dialout could not be placed, and when it is looked at again.
 	PutOff struct {
@@ -173,7 +180,9 @@ func (s *State) look(m *Look, barred error) {
 		return
 	}
 	c.Reading = true
-	s.emit(ReadDue{lookClaim, lookBatch})
+	s.emit(ReadDue{Claim: lookClaim, Limit: lookBatch, Except: slices.Sorted(maps.Keys(c.Full))})
+	c.Partial = len(c.Full) > 0
+	clear(c.Full)
 }
 
 // lookAgain begins again when nobody has looked for long.
@@ -188,7 +197,7 @@ func (s *State) dueRead(m *DueRead, barred error) {
 	s.Schedule.Reading = false
 	next := s.now.Add(lookEvery)
 	switch {
-	case m.Err != nil || len(m.Rows) == lookBatch:
+	case m.Err != nil || s.Schedule.Partial || len(m.Rows) == lookBatch:
 		next = s.now
 	case m.Next != nil && m.Next.Before(next):
 		next = *m.Next
@@ -209,7 +218,7 @@ func (s *State) dueRead(m *DueRead, barred error) {
 
 // putOff has a scheduled dialout wait on. Of those that wait for capacity the first by priority are tried
 // at the next look.
-func (s *State) putOff(id engine.AttemptID, err error) {
+func (s *State) putOff(id engine.AttemptID, bot engine.BotID, err error) {
 	until := s.now.Add(againAfter)
 	var e *engine.Error
 	if errors.As(err, &e) {
@@ -218,6 +227,7 @@ func (s *State) putOff(id engine.AttemptID, err error) {
 			until = e.Until
 		case e.Kind == engine.KindUnavailable:
 			until = s.now
+			s.Schedule.Full[bot] = struct{}{}
 		}
 	}
 	s.emit(PutOff{id, until, engine.ErrorCode(err)})

@@ -230,3 +230,26 @@ func TestALostLookIsMadeUpFor(t *testing.T) {
 	d.give(&Renew{})
 	none[Later](d)
 }
+
+// A bot without a free seat does not keep the dialouts of others from their turn, and is tried again.
+func TestABotWithoutCapacityDoesNotHoldOthersUp(t *testing.T) {
+	d := open(t)
+	d.give(&Look{})
+	d.give(&DueRead{Rows: []campaign.ScheduledDialout{waits("a", 0, 9)}})
+	d.seats(0)
+	for _, except := range []int{1, 0} {
+		l := one[Later](d)
+		d.after(l.After)
+		d.give(l.Event)
+		if r := one[ReadDue](d); len(r.Except) != except {
+			t.Errorf("%+v", r)
+		}
+		if l.After != lookPause {
+			t.Errorf("after %s", l.After)
+		}
+		d.give(&DueRead{})
+	}
+	if l := one[Later](d); l.After != lookEvery {
+		t.Errorf("after %s", l.After)
+	}
+}

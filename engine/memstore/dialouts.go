@@ -54,9 +54,10 @@ func (s *tables) schedule(w *journal.Write) {
 }
 
 // DueDialouts returns the scheduled dialouts that are to be looked at now, by priority and time, and
-// nobody else gets them before claim has passed; next is when the next one comes to its time.
-func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duration,
-	limit int) (due []campaign.ScheduledDialout, next *time.Time, _ error) {
+// nobody else gets them before claim has passed; those of the bots in except are left out. next is when the
+// next one comes to its time.
+func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duration, limit int,
+	except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.waiting {
@@ -67,7 +68,7 @@ func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duratio
 			if next == nil || d.NotBefore.Before(*next) {
 				next = &d.NotBefore
 			}
-		case !d.NextAt.After(now):
+		case !d.NextAt.After(now) && !slices.Contains(except, d.Command.Bot):
 			due = append(due, d)
 		}
 	}

@@ -103,10 +103,10 @@ var statements = map[string]string{
 	"scheduled":    "SELECT count(*) FROM scheduled_dialouts",
 	"scheduled again": `SELECT id FROM scheduled_dialouts WHERE id = ANY($1::uuid[])
 		UNION ALL SELECT id FROM attempts WHERE id = ANY($1::uuid[])`,
-	"schedule": `INSERT INTO scheduled_dialouts (id, to_number, command, not_before, expires_at, precedence, created_at,
-		next_at, reason)
-		SELECT u.* FROM unnest($1::uuid[], $2::text[], $3::jsonb[], $4::timestamptz[], $5::timestamptz[], $6::integer[],
-			$7::timestamptz[], $8::timestamptz[], $9::text[]) AS u(id)
+	"schedule": `INSERT INTO scheduled_dialouts (id, bot_id, to_number, command, not_before, expires_at, precedence,
+		created_at, next_at, reason)
+		SELECT u.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::timestamptz[], $6::timestamptz[],
+			$7::integer[], $8::timestamptz[], $9::timestamptz[], $10::text[]) AS u(id)
 		WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.id = u.id) ORDER BY u.id ON CONFLICT (id) DO NOTHING`,
 	// A dialout that waits goes; of one that has an attempt only the write that made it, or a later one of
 	// the same dial, is accepted (it comes again).

@@ -273,12 +273,13 @@ func (t *commit) queueSchedules() error {
 	if len(list) == 0 {
 		return nil
 	}
-	ids, numbers, commands := t.arrayOf(0, pgtype.UUIDOID), t.texts(1), t.arrayOf(2, pgtype.JSONBOID)
+	ids, bots, numbers, commands := t.arrayOf(0, pgtype.UUIDOID), t.texts(9), t.texts(1), t.arrayOf(2, pgtype.JSONBOID)
 	from, until := t.arrayOf(3, pgtype.TimestamptzOID), t.arrayOf(4, pgtype.TimestamptzOID)
 	precedences, created := t.arrayOf(5, pgtype.Int4OID), t.arrayOf(6, pgtype.TimestamptzOID)
 	next, reasons := t.arrayOf(7, pgtype.TimestamptzOID), t.texts(8)
 	for _, d := range list {
 		ids.ID(string(d.ID))
+		bots.Text(string(d.Command.Bot))
 		numbers.Text(string(d.Command.To))
 		if err := commands.JSON(table.ScheduledCommand(d)); err != nil {
 			return err
@@ -290,7 +291,7 @@ func (t *commit) queueSchedules() error {
 		next.Instant(d.NextAt)
 		reasons.Text(d.Reason)
 	}
-	t.queue("schedule", [][]byte{ids.Param(), numbers.Param(), commands.Param(), from.Param(), until.Param(),
+	t.queue("schedule", [][]byte{ids.Param(), bots.Param(), numbers.Param(), commands.Param(), from.Param(), until.Param(),
 		precedences.Param(), created.Param(), next.Param(), reasons.Param()}, nothing)
 	return nil
 }

@@ -5,6 +5,7 @@
 -- next, and with the reason the rest of what is known of a try that failed.
 CREATE TABLE scheduled_dialouts (
     id         uuid PRIMARY KEY,
+    bot_id     text NOT NULL,
     to_number  text NOT NULL,
     command    jsonb NOT NULL,
     not_before timestamptz NOT NULL,

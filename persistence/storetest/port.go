@@ -59,8 +59,8 @@ type Port interface {
 	Maintain(ctx context.Context, now time.Time) error
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 
-	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int) ([]campaign.ScheduledDialout,
-		*time.Time, error)
+	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
+		except []engine.BotID) ([]campaign.ScheduledDialout, *time.Time, error)
 	PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error
 	ScheduledDialout(ctx context.Context, id engine.AttemptID) (d campaign.ScheduledDialout, ok bool, err error)
 	DialoutsTo(ctx context.Context, n engine.PhoneNumber) ([]engine.AttemptID, error)

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/enginetest"
 	"dialler/engine/journal"
 )
 
@@ -52,9 +53,10 @@ func (w *world) waits(id engine.AttemptID) bool {
 	return ok
 }
 
-func (w *world) dueDialouts(now time.Time, claim time.Duration, limit int) (ids []engine.AttemptID, next *time.Time) {
+func (w *world) dueDialouts(now time.Time, claim time.Duration, limit int,
+	except ...engine.BotID) (ids []engine.AttemptID, next *time.Time) {
 	w.t.Helper()
-	list, next, err := w.store.DueDialouts(w.ctx, now, claim, limit)
+	list, next, err := w.store.DueDialouts(w.ctx, now, claim, limit, except)
 	must(w.t, err)
 	for i := range list {
 		ids = append(ids, list[i].ID)
@@ -64,6 +66,9 @@ func (w *world) dueDialouts(now time.Time, claim time.Duration, limit int) (ids 
 
 func scheduledDialouts(t *testing.T, w *world) {
 	d := w.scheduled(time.Hour, 7)
+	times := d.Command.Times
+	d.Command, d.Reason = enginetest.Filled[campaign.Dialout](), "no_capacity"
+	d.Command.To, d.Command.Times = number(), times
 	w.commit(schedule(d))
 	w.commit(schedule(d)) // again
 	got, ok, err := w.store.ScheduledDialout(w.ctx, d.ID)
@@ -196,7 +201,10 @@ func scheduledDue(t *testing.T, w *world) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
-	ids, next := w.dueDialouts(w.now, time.Minute, 3)
+	if ids, _ := w.dueDialouts(w.now, time.Minute, 3, "bot", "other"); len(ids) > 0 {
+		t.Errorf("of a bot that was left out: %v", ids)
+	}
+	ids, next := w.dueDialouts(w.now, time.Minute, 3, "other")
 	is("the first three", ids, urgent, first, second)
 	if next == nil || !next.Equal(later.NotBefore) {
 		t.Errorf("next at %v", next)
