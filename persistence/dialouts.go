@@ -14,8 +14,8 @@ import (
 )
 
 // dueDialouts takes the scheduled dialouts whose turn it is: for each precedence a range of the index.
-// $1 is now, $2 until when nobody else gets them, $3 how many, $4 of which bots not. One that has an attempt was dialled through
-// another server, and waits again on this one, which had not heard of it.
+// $1 is now, $2 until when nobody else gets them, $3 how many, $4 of which bots not. One that has an attempt
+// was dialled through another server, and waits again on this one, which had not heard of it.
 const dueDialouts = `WITH due AS (
 		SELECT d.id FROM generate_series(-4, 5) p CROSS JOIN LATERAL (
 			SELECT s.id, s.precedence, s.not_before, s.next_at FROM scheduled_dialouts s

@@ -12,16 +12,16 @@ import (
 )
 
 // ScheduledNames are the columns of a scheduled dialout s, in the order of ScanScheduled.
-const ScheduledNames = "s.id, s.bot_id, s.to_number, s.command, s.not_before, s.expires_at, s.precedence, s.created_at, " +
-	"s.next_at, s.reason"
+const ScheduledNames = "s.id, s.bot_id, s.to_number, s.command, s.not_before, s.expires_at, s.precedence, " +
+	"s.created_at, s.next_at, s.reason"
 
 // ScanScheduled reads a scheduled dialout.
 func ScanScheduled(row pgx.CollectableRow) (d campaign.ScheduledDialout, err error) {
 	var command []byte
 	var bot engine.BotID
 	var to engine.PhoneNumber
-	if err = row.Scan(column.Hex(&d.ID), &bot, &to, &command, &d.NotBefore, &d.ExpiresAt, &d.Precedence, &d.CreatedAt, &d.NextAt,
-		&d.Reason); err != nil {
+	if err = row.Scan(column.Hex(&d.ID), &bot, &to, &command, &d.NotBefore, &d.ExpiresAt, &d.Precedence, &d.CreatedAt,
+		&d.NextAt, &d.Reason); err != nil {
 		return d, err
 	}
 	err = json.Unmarshal(command, &d.Command)
