@@ -168,7 +168,7 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 		case a.State == attempt.Scheduled && digits != "":
 			return call.ErrNotAnswered
 		case a.State == attempt.Scheduled:
-			return t.CancelDialout(ctx, campaign.CancelDialout{Call: id, Who: engine.System})
+			return t.CancelDialout(ctx, campaign.CancelDialout{Call: id})
 		}
 		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
 	}

@@ -65,7 +65,7 @@ type (
 	// Cancel ends a dialout that waits for its time.
 	Cancel struct {
 		Dialout campaign.ScheduledDialout
-		Who     engine.Who
+		Who     engine.Who // zero: not known
 		Request engine.Request
 	}
 )
@@ -112,8 +112,11 @@ func (s *State) schedule(m *Place) {
 
 // cancel ends a dialout that waits.
 func (s *State) cancel(m *Cancel) {
-	s.end(&m.Dialout, engine.OutcomeCancelled, journal.Event{Type: journal.DialoutCancelled,
-		Data: journal.Data{Who: &m.Who}}, m.Request)
+	why := journal.Event{Type: journal.DialoutCancelled}
+	if m.Who != (engine.Who{}) {
+		why.Data.Who = &m.Who
+	}
+	s.end(&m.Dialout, engine.OutcomeCancelled, why, m.Request)
 }
 
 // end ends a dialout that was not dialled, for the reason that the event tells.
