@@ -10,6 +10,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	core "dialler/engine/run"
@@ -216,9 +217,9 @@ func (t *Tree) Destination(to number.Callee) error {
 	return t.calls.Destinations.Now().JudgeCallee(to, "")
 }
 
-// SetRules changes the allowed countries and the limit of calls to one number, as in Config. It
+// SetRules changes the allowed countries and the limits of calls to one number, as in Config. It
 // applies from the next intent to dial.
-func (t *Tree) SetRules(countries []string, calleeCap int, calleePeriod time.Duration) {
+func (t *Tree) SetRules(countries []string, calls frequency.Rules) {
 	t.calls.Destinations.Allow(countries)
-	t.calls.CalleeLimit.Set(calleeCap, calleePeriod)
+	t.calls.CalleeLimit.Set(calls)
 }

@@ -25,6 +25,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/enginetest/replay"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 	"dialler/engine/redial"
 	"dialler/engine/run"
@@ -60,7 +61,7 @@ type rig struct {
 	configs campaignactor.Configs
 	hook    call.Eligibility // nil means no check before a dial
 	optOut  byte
-	cap     int           // calls per number per day
+	cap     int           // attempts per number and day
 	tick    time.Duration // 0 means the default
 	step    atomic.Int64  // of the wall clock
 	life    atomic.Pointer[life]
@@ -159,7 +160,7 @@ func (r *rig) start() {
 		Campaigns: campaignactor.Config{RecordRun: replayed(r.t), Tick: r.tick},
 		Calls: call.Config{
 			OptOutDigit: r.optOut,
-		}, Actors: r.faults.Options(), CalleeCap: r.cap, CalleePeriod: 24 * time.Hour, WritesCap: r.writesCap,
+		}, Actors: r.faults.Options(), Frequency: r.frequency(), WritesCap: r.writesCap,
 		Log: zerolog.New(zerolog.MultiLevelWriter(zerolog.NewTestWriter(r.t), r.log)).Level(zerolog.WarnLevel)}, ports)
 	if err != nil {
 		r.t.Fatal(err)
@@ -428,4 +429,12 @@ func TestACampaignThatIsNotUpIsNotBroughtUpByALookAtIt(t *testing.T) {
 			t.Error("it is not up after a command")
 		}
 	})
+}
+
+func (r *rig) frequency() (rules frequency.Rules) {
+	if r.cap > 0 {
+		rules = rules.With(frequency.Rule{Limits: []frequency.Limit{{What: frequency.Attempts, Most: r.cap,
+			Period: 24 * time.Hour}}})
+	}
+	return rules
 }

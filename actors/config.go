@@ -10,6 +10,7 @@ import (
 	"dialler/actors/call"
 	campaignactor "dialler/actors/campaign"
 	"dialler/actors/writer"
+	"dialler/engine/frequency"
 )
 
 // Config are the settings of the tree. Unset fields have the documented default.
@@ -21,10 +22,8 @@ type Config struct {
 	// AllowedCountries are the countries that may be called, ISO 3166; empty means the countries of
 	// the configured numbers (package destination).
 	AllowedCountries []string
-	// CalleeCap bounds the attempts to one number within CalleePeriod, over all campaigns and the
-	// calls outside them; 0 = no limit.
-	CalleeCap    int
-	CalleePeriod time.Duration
+	// Frequency limits how often a number is called, over all campaigns and the calls outside them.
+	Frequency frequency.Rules
 	// WritesCap is how many writes may queue in memory for a slow database, default 20,000; beyond
 	// it nothing that adds writes is begun.
 	WritesCap int

@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/frequency"
 )
 
 // The allowed countries change without a restart: the next call follows them.
@@ -25,12 +26,12 @@ func TestACountryThatIsAllowedLaterIsCalledFromThenOn(t *testing.T) {
 		if !refused() {
 			t.Error("a country is called that is not allowed")
 		}
-		r.tree.SetRules([]string{"DE", "AT"}, 0, 0)
+		r.tree.SetRules([]string{"DE", "AT"}, frequency.Rules{})
 		if _, err := r.tree.Dialout(context.Background(), ask); err != nil {
 			t.Errorf("allowed: %v", err)
 		}
 		time.Sleep(5 * time.Minute) // virtual: that call is over
-		r.tree.SetRules(nil, 0, 0)
+		r.tree.SetRules(nil, frequency.Rules{})
 		if !refused() {
 			t.Error("a country is called that is allowed no more")
 		}

@@ -114,7 +114,7 @@ func (t *Tree) start(ctx context.Context, cfg Config, p Ports) error {
 		return err
 	}
 	t.calls.Destinations.Configure(cfg.AllowedCountries, was.numbers)
-	t.calls.CalleeLimit.Set(cfg.CalleeCap, cfg.CalleePeriod)
+	t.calls.CalleeLimit.Set(cfg.Frequency)
 	if err := t.writers.Start(); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type dbEraseCmd struct {
 	Number        string        `help:"${help_db_erase_number}" required:"" placeholder:"NUMBER"`
 	Suppress      *bool         `help:"${help_db_erase_suppress}" negatable:""`
 	RecordingsDir string        `name:"recordings-dir" help:"${help_db_erase_recordings_dir}" placeholder:"DIR"`
-	CalleePeriod  time.Duration `name:"callee-period" help:"Period of --callee-cap, when serve has one." default:"0"`
+	CalleePeriod  time.Duration `name:"callee-period" help:"Longest period of the limits on calls to a number." default:"0"`
 }
 
 // Run erases a person, who must no longer be open in any campaign.

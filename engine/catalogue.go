@@ -48,7 +48,7 @@ var Catalogue = []CodeText{
 	{"callbacks_off", "Callback detection is off in this campaign", "Switch it on in the campaign's settings."},
 	{
 		"callee_cap", "The number was called as often as the installation allows",
-		"Call it again later, or raise --callee-cap.",
+		"Call it again later, or loosen --call-frequency or --callee-cap.",
 	},
 	{"calls_in_progress", "Calls of the ended run are still live", "Wait until they are over."},
 	{

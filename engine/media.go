@@ -103,7 +103,7 @@ const (
 	MediaBotClosed     MediaEventKind = "bot_closed"      // the bot closed or lost its socket
 	MediaPlayed        MediaEventKind = "played"          // the information message or voicemail message ended
 	MediaDigit         MediaEventKind = "digit"           // key of the callee, by telephone-event or tone
-	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP time-out
+	MediaSilent        MediaEventKind = "silent"          // neither RTP nor RTCP for the RTP or the hold time-out
 	MediaFailed        MediaEventKind = "failed"          // the SDP answer is unusable
 	MediaPeerSilent    MediaEventKind = "peer_silent"     // the same for the far leg named by Session
 	MediaBotVerdict    MediaEventKind = "bot_verdict"     // the bot reported a machine, a fax or SIT
@@ -128,6 +128,7 @@ type MediaEvent struct {
 	GreetingEnd time.Time
 	Features    map[string]float64
 	Digit       byte
+	OnHold      bool // of MediaSilent: the call was on hold, for the hold time-out
 	Error       string
 	// Refused says that the bot's endpoint was reached and refused or closed normally, rather than
 	// being unreachable.

@@ -263,15 +263,21 @@ func (c *call) move(a *sdp.Answer) {
 	} else if a.Remote != c.ans.Remote { // otherwise it stays where it may have latched
 		c.dest = a.Remote
 	}
+	before := c.onHold()
 	c.ans = *a
-	c.lastSign = c.e.now()
+	if !before || !c.onHold() { // a hold that is offered again began with the first
+		c.lastSign = c.e.now()
+	}
 	c.listenForTouches()
 }
+
+// onHold says that the far side does not want to hear us; mu is held.
+func (c *call) onHold() bool { return !c.ans.HeListens }
 
 // patience is how long nothing may come from the far side, in nanoseconds; mu is held.
 func (c *call) patience() int64 {
 	switch {
-	case !c.ans.HeListens:
+	case c.onHold():
 		return int64(c.e.cfg.HoldTimeout)
 	case !c.ans.HeSends: // it only listens
 		return math.MaxInt64

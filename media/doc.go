@@ -98,7 +98,6 @@
 // SDP says rtcp-mux, with the RTP. Behind a NAT they may come from any port of the host that is
 // heard, and ours go there. Audio ends, and BYE is sent, when SIP's BYE leaves (HungUp), however
 // long its answer takes. The counts of both sides make the quality of the attempt
-// (mos.go). MediaSilent is emitted once when neither RTP nor RTCP came for Config.RTPTimeout,
-// for
-// Config.HoldTimeout while the call is on hold, and never while the far side only listens (recvonly).
+// (mos.go). MediaSilent is emitted once when neither RTP nor RTCP came for Config.RTPTimeout or, while
+// the call is on hold, for Config.HoldTimeout; never while the far side only listens (recvonly).
 package media

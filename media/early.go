@@ -9,6 +9,7 @@ import (
 	"dialler/media/amd"
 	"dialler/media/codec"
 	"dialler/media/sdp"
+	"dialler/media/srtp"
 )
 
 // earlyCap is how many frames before the answer are heard: 20 s. What comes after as much ringing is
@@ -19,6 +20,7 @@ const earlyCap = 1000
 // that the number cannot be reached.
 type early struct {
 	codecs [128]codec.Codec
+	secure *srtp.Session // nil without SRTP
 	ears   amd.Announcement
 	ssrc   uint32
 	seq    uint16
@@ -28,24 +30,25 @@ type early struct {
 }
 
 // HearEarly makes an unanswered call heard from the address that the SDP of a provisional response
-// names: MediaIntercepted follows when the network announces that the number cannot be reached. It
-// does nothing for a call with SRTP, whose keys come with the answer.
+// names: MediaIntercepted follows when the network announces that the number cannot be reached. With
+// SRTP the packets are also counted, so that those after the answer can be opened if their numbers
+// have wrapped (RFC 3711 §3.3.1).
 func (e *Engine) HearEarly(a engine.AttemptID, text []byte) {
 	c := e.call(a)
 	if c == nil {
 		return
 	}
 	ans, err := sdp.Parse(text)
-	if err != nil || ans.Secure || !ans.HeSends {
+	if err != nil || !ans.HeSends {
 		return
 	}
 	c.mu.Lock()
-	heard := !c.closed && !c.answered && c.secure == nil
+	heard := !c.closed && !c.answered && c.protect(&ans, true) == nil
 	if heard && c.early == nil {
 		c.early = new(early)
 	}
 	if heard {
-		c.early.codecs = ans.Codecs
+		c.early.codecs, c.early.secure = ans.Codecs, c.secure
 	}
 	c.mu.Unlock()
 	if heard {
@@ -69,7 +72,17 @@ func (c *call) hearEarly(b []byte, pkt *rtp.Packet) {
 	c.mu.Lock()
 	defer c.unlock()
 	h := c.early
-	if h == nil || c.closed || c.answered || pkt.Unmarshal(b) != nil {
+	if h == nil || c.closed || c.answered {
+		return
+	}
+	if h.secure != nil {
+		var err error
+		if b, err = h.secure.Open(b); err != nil {
+			c.e.unauthentic(err)
+			return
+		}
+	}
+	if pkt.Unmarshal(b) != nil {
 		return
 	}
 	law := h.codecs[pkt.PayloadType&0x7F]

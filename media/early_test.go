@@ -48,6 +48,18 @@ func TestAnAnnouncementBeforeTheAnswerIsHeard(t *testing.T) {
 	ev.none()
 }
 
+func TestAnAnnouncementBySRTPBeforeTheAnswerIsHeard(t *testing.T) {
+	e, ev := start(t, nil), record(t)
+	p, _ := ringSecurely(t, e, 1, 0, ev)
+	e.HearEarly(attempt(1), p.answer())
+	x := voice.PCMU.Encode(nil, voice.SIT(rand.New(rand.NewPCG(1, 1))))
+	for ; len(x) >= codec.FrameBytes; x = x[codec.FrameBytes:] {
+		p.say(x[:codec.FrameBytes])
+		e.quiesce(t)
+	}
+	ev.next(engine.MediaIntercepted)
+}
+
 func TestRingingBeforeTheAnswerIsNoAnnouncementAndTheCallIsHeardAsEver(t *testing.T) {
 	e, ev, p := start(t, nil), record(t), newPhone(t, 4)
 	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(1)}, ev.sink)

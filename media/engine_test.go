@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -314,39 +316,68 @@ func TestWhoOnlyListensMayBeSilent(t *testing.T) {
 	ev.none()
 }
 
+// The three ways to put a call on hold: RFC 3264 §8.4, RFC 2543's address of zeros, and port 0.
 func TestAHoldMayBeSilentForItsOwnTimeout(t *testing.T) {
 	e := start(t, func(c *Config) { c.RTPTimeout, c.HoldTimeout = patience, 10*patience })
-	for i, hold := range []string{"a=sendonly", "a=inactive"} {
+	for i, change := range []func(talks []byte) []byte{
+		func(talks []byte) []byte { return append(talks, "a=sendonly\r\n"...) },
+		func(talks []byte) []byte { return append(talks, "a=inactive\r\n"...) },
+		func(talks []byte) []byte {
+			return bytes.Replace(talks, []byte("c=IN IP4 127.0.0.1"), []byte("c=IN IP4 0.0.0.0"), 1)
+		},
+		func(talks []byte) []byte {
+			return regexp.MustCompile(`m=audio \d+`).ReplaceAll(talks, []byte("m=audio 0"))
+		},
+	} {
 		ev, p, a := record(t), newPhone(t, uint32(i+1)), attempt(i+1)
 		offer, _ := e.Open(engine.OpenMedia{Attempt: a}, ev.sink)
 		e.Answer(a, p.called(offer, "0"), time.Now())
-		resumed := p.called(offer, "0")
-		for range 2 {
-			if _, err := e.Reoffer(a, "", p.called(offer, "0", hold)); err != nil {
+		talks := p.called(offer, "0")
+		hold := change(slices.Clone(talks))
+		c := e.call(a)
+		offered := func(sdp []byte) {
+			t.Helper()
+			if _, err := e.Reoffer(a, "", sdp); err != nil {
 				t.Fatal(err)
 			}
-			c := e.call(a)
+		}
+		quiet := func(d time.Duration) {
+			quietFor(c, d)
 			ticks := func() int {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				return c.ticks
 			}
-			quietFor(c, 9*patience)
 			from := ticks()
 			wait(t, func() bool { return ticks() > from+3 }, nil)
+		}
+		for range 2 {
+			offered(hold)
+			quiet(9 * patience)
 			ev.none()
-			if _, err := e.Reoffer(a, "", resumed); err != nil { // its time-out begins anew
-				t.Fatal(err)
-			}
-			from = ticks()
-			wait(t, func() bool { return ticks() > from+3 }, nil)
+			offered(talks) // both time-outs begin anew
+			quiet(0)
 			ev.none()
 		}
-		if _, err := e.Reoffer(a, "", p.called(offer, "0", hold)); err != nil {
+		offered(hold)
+		quiet(6 * patience)
+		offered(hold) // a refresh of the session: the hold is the same
+		quiet(5 * patience)
+		if got := ev.next(engine.MediaSilent); !got.OnHold {
+			t.Errorf("%s: the end of a hold is not said to be one", hold)
+		}
+	}
+	ev, p := record(t), newPhone(t, 9)
+	offer, _ := e.Open(engine.OpenMedia{Attempt: attempt(9)}, ev.sink)
+	e.Answer(attempt(9), p.called(offer, "0"), time.Now())
+	for _, sdp := range [][]byte{p.called(offer, "0", "a=sendonly"), p.called(offer, "0")} {
+		if _, err := e.Reoffer(attempt(9), "", sdp); err != nil {
 			t.Fatal(err)
 		}
-		quietFor(e.call(a), 10*patience)
-		ev.next(engine.MediaSilent)
+	}
+	quietFor(e.call(attempt(9)), 2*patience)
+	if got := ev.next(engine.MediaSilent); got.OnHold {
+		t.Error("who talks again is not on hold")
 	}
 }
 

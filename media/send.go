@@ -40,7 +40,7 @@ func (c *call) tick(w *datagram.Writer, now int64) {
 		if c.callee != nil {
 			go c.callee.peerSilent(c.leg) // outside this lock
 		}
-		c.emit(engine.MediaEvent{Kind: engine.MediaSilent})
+		c.emit(engine.MediaEvent{Kind: engine.MediaSilent, OnHold: c.onHold()})
 	}
 	if c.passing(now) {
 		c.ticked(now)

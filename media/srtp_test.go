@@ -87,6 +87,14 @@ func (p *secured) line() string {
 // securely opens an attempt with SRTP and answers it.
 func securely(t testing.TB, e *Engine, n, suite int, ev *events) (*secured, []byte) {
 	t.Helper()
+	p, offer := ringSecurely(t, e, n, suite, ev)
+	e.Answer(attempt(n), p.answer(), time.Now())
+	return p, offer
+}
+
+// ringSecurely opens an attempt with SRTP.
+func ringSecurely(t testing.TB, e *Engine, n, suite int, ev *events) (*secured, []byte) {
+	t.Helper()
 	offer, err := e.Open(
 		engine.OpenMedia{Attempt: attempt(n), Profile: engine.MediaProfile{SRTP: engine.SRTPRequired}},
 		ev.sink,
@@ -104,7 +112,6 @@ func securely(t testing.TB, e *Engine, n, suite int, ev *events) (*secured, []by
 			p.to = &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
 		}
 	}
-	e.Answer(attempt(n), p.answer(), time.Now())
 	return p, offer
 }
 
@@ -181,6 +188,34 @@ func TestSRTPPassesBothWaysAcrossARollOver(t *testing.T) {
 			}
 			if q := e.CloseMedia(attempt(1)); q.PacketsReceived != 20 || q.PacketsLost != 0 {
 				t.Fatalf("wrong counts %+v", q)
+			}
+		})
+	}
+}
+
+// The roll-over counter counts from the first packet, which may come before the answer (RFC 3711
+// §3.3.1).
+func TestSRTPThatRollsOverBeforeTheAnswerIsHeardAfterIt(t *testing.T) {
+	for suite := range sdp.Suites {
+		t.Run(sdp.Suites[suite].Name, func(t *testing.T) {
+			e, b, ev := start(t, nil), newBot(t), record(t)
+			p, _ := ringSecurely(t, e, 1, suite, ev)
+			e.HearEarly(attempt(1), p.answer())
+			p.seq = 65530
+			for range 10 {
+				p.say(speech(codec.FrameBytes, 1))
+			}
+			e.quiesce(t)
+			e.Answer(attempt(1), p.answer(), time.Now())
+			e.AttachBot(attach(attempt(1), b.url()))
+			s := b.session()
+			ev.next(engine.MediaBotConnected)
+			said := speech(20*codec.FrameBytes, 3)
+			for i := 0; i < len(said); i += codec.FrameBytes {
+				p.say(said[i : i+codec.FrameBytes])
+			}
+			if got := s.hearUntil(len(said)); !bytes.Equal(got, said) {
+				t.Error("the bot heard something else")
 			}
 		})
 	}

@@ -163,6 +163,63 @@ func TestNobodyIsCalledWhoIsSuppressedOrLivesWhereNoCallsGo(t *testing.T) {
 	w.quietly(id)
 }
 
+// Limits on calls to a number hold for campaigns and dialouts together, follow the file without a
+// restart, and each change of them stands in the audit log.
+func TestANumberIsCalledNoMoreOftenThanTheRulesOfItsCountryAllow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.flags.AllowedCountries = []string{"DE", "AT"}
+	w.flags.CallFrequency = []string{"DE: 1 conversation in 7d and 3 attempts in 1h"}
+	w.restart()
+	berlin, vienna := newNumber(), "+43676123456"
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(time.Second)}})
+	for _, to := range []string{berlin, vienna} {
+		w.ended(w.dialout(to), engine.OutcomeCompleted)
+	}
+	began := time.Now()
+	a := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": berlin}).expect(409)
+	if a.code() != "callee_cap" || !strings.Contains(string(a.body), "1 conversations in 7d") {
+		t.Errorf("%s", a)
+	}
+	id := w.running(map[string]any{"always_on": true})
+	var rep struct {
+		Status, Reason string
+		NextEligibleAt time.Time `json:"next_eligible_at"`
+	}
+	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": berlin}).expect(200).into(&rep)
+	if in := rep.NextEligibleAt.Sub(began); rep.Status != "queued" || rep.Reason != "callee_cap" ||
+		in < 7*24*time.Hour-time.Minute || in > 7*24*time.Hour {
+		t.Errorf("%+v", rep)
+	}
+	w.ended(w.dialout(vienna), engine.OutcomeCompleted) // no rule is for its country
+
+	w.flags.CallFrequency = nil
+	if _, err := w.p.Reload(t.Context(), w.flags); err != nil {
+		t.Fatal(err)
+	}
+	w.ended(w.dialout(berlin), engine.OutcomeCompleted)
+	w.flags.CallFrequency = []string{"us-regulation-g"}
+	if _, err := w.p.Reload(t.Context(), w.flags); err == nil || !strings.Contains(err.Error(), "--call-frequency") {
+		t.Errorf("an unknown rule: %v", err)
+	}
+	var log struct {
+		Activity []struct {
+			Action  string
+			Who     engine.Who
+			Changes []struct{ From, To string }
+		}
+	}
+	w.operator("GET", "/api/v1/activity?kinds=change_call_frequency", nil).expect(200).into(&log)
+	if len(log.Activity) != 2 || log.Activity[0].Changes[0].To != "none" ||
+		log.Activity[1].Changes[0].To != "DE: 1 conversations in 7d and 3 attempts in 1h" {
+		t.Errorf("the audit log: %+v", log.Activity)
+	}
+	if n := len(model.Ledger().Calls()); n != 4 {
+		t.Errorf("%d calls", n)
+	}
+	w.quietly(id)
+}
+
 // quietly ends a campaign and waits for its calls.
 func (w *world) quietly(id engine.CampaignID) {
 	w.t.Helper()

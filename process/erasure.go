@@ -50,7 +50,7 @@ type Eraser struct {
 	Flights *flights.Keeper
 	// running is what runs and may know the person, nil if no dialler runs in this process.
 	running erasing
-	// CalleePeriod is the period of --callee-cap, 0 without one.
+	// CalleePeriod is the longest period of --call-frequency and --callee-cap, 0 without one.
 	CalleePeriod time.Duration
 }
 

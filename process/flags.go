@@ -39,6 +39,7 @@ type Flags struct {
 	Pprof           string        `name:"pprof" help:"${help_pprof}" placeholder:"HOST:PORT"`
 
 	AllowedCountries []string      `name:"allowed-countries" help:"${help_allowed_countries}" placeholder:"CODES"`
+	CallFrequency    []string      `name:"call-frequency" help:"${help_call_frequency}" placeholder:"RULES"`
 	CalleeCap        int           `name:"callee-cap" help:"${help_callee_cap}" default:"0" placeholder:"N"`
 	CalleePeriod     time.Duration `name:"callee-period" help:"${help_callee_period}" default:"24h"`
 	OptOutDigit      string        `name:"opt-out-digit" help:"${help_opt_out_digit}" placeholder:"KEY"`

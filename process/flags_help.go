@@ -34,6 +34,9 @@ var FlagHelp = map[string]string{
 	"help_pprof": "Address of Go's profiles; off when empty.",
 	"help_allowed_countries": "Countries that may be called, as ISO 3166 codes: DE,AT. The countries of the " +
 		"configured outbound numbers when empty. Premium-rate, emergency and short numbers are never called.",
+	"help_call_frequency": "How often a number may be called, over all campaigns and dialouts, by its country: presets " +
+		"(us-regulation-f, gb-abandoned, fr-solicitation) and rules such as \"DE/AT: 3 attempts in 24h and 1 conversation " +
+		"in 7d\". A contact beyond a limit waits.",
 	"help_callee_cap": "How often one number may be called within --callee-period, over all " +
 		"campaigns and dialouts; 0 is no limit. A contact beyond it waits.",
 	"help_callee_period": "Period of --callee-cap, which ends with each new call.",

@@ -22,8 +22,8 @@ func (f *Front) ErasePerson(
 	if f.p.several != nil {
 		e.running = clusterErasure{f.p}
 	}
-	if s := f.p.settings(); s.CalleeCap > 0 {
-		e.CalleePeriod = s.CalleePeriod
-	}
+	s := f.p.settings()
+	rules, _ := s.frequency() // they were checked
+	e.CalleePeriod = rules.Longest()
 	return e.Erase(ctx, n, suppress, who)
 }

@@ -194,6 +194,10 @@ func (p *Process) open(ctx context.Context, name string) error {
 		p.sharedCaps = sharedcaps.New(p.clock, log)
 		ports.SharedCaps = p.sharedCaps
 	}
+	rules, err := p.noteFrequency(ctx, &flags)
+	if err != nil {
+		return err
+	}
 	cfg := actors.Config{
 		Writers: writer.Config{Writers: writers,
 			OnCommit: func(_ int, took time.Duration) { p.histograms.Commits.Observe(took.Seconds()) }},
@@ -209,7 +213,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			PlacedHere:  func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
 			DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget},
 		Campaigns: campaignactor.Config{RecordRun: p.recordRun()}, AllowedCountries: flags.AllowedCountries,
-		CalleeCap: flags.CalleeCap, CalleePeriod: flags.CalleePeriod, Log: log,
+		Frequency: rules, Log: log,
 	}
 	if p.tuning.tree != nil {
 		p.tuning.tree(&cfg)

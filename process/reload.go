@@ -6,16 +6,19 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"time"
 
+	"dialler/engine"
 	"dialler/engine/destination"
+	"dialler/engine/frequency"
+	"dialler/engine/number"
 	"dialler/process/configfile"
 )
 
 // reloadable are the names of the flags that take effect without a restart.
 var reloadable = map[string]bool{
-	"allowed-countries": true, "callee-cap": true, "callee-period": true, "drain-timeout": true,
-	"keep-ladders": true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
+	"allowed-countries": true, "call-frequency": true, "callee-cap": true, "callee-period": true,
+	"drain-timeout": true,
+	"keep-ladders":  true, "keep-flights": true, "keep-attempts": true, "keep-events": true,
 }
 
 // check validates the settings that can be validated by themselves.
@@ -23,15 +26,40 @@ func (f *Flags) check() error {
 	if err := destination.Check(f.AllowedCountries); err != nil {
 		return fmt.Errorf("--allowed-countries: %w", err)
 	}
-	if f.CalleeCap < 0 || f.CalleeCap > 1000 || f.CalleeCap > 0 &&
-		(f.CalleePeriod < time.Minute || f.CalleePeriod > 90*24*time.Hour) {
-		return fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s",
-			f.CalleeCap, f.CalleePeriod)
+	if _, err := f.frequency(); err != nil {
+		return err
 	}
 	if err := checkPublicURL(f.PublicURL); err != nil {
 		return err
 	}
 	return checkKeep(f)
+}
+
+// frequency returns the rules of --call-frequency and --callee-cap.
+func (f *Flags) frequency() (frequency.Rules, error) {
+	rules, err := frequency.Parse(f.CallFrequency, number.SupportedRegion)
+	if err != nil {
+		return rules, fmt.Errorf("--call-frequency: %w", err)
+	}
+	if f.CalleeCap < 0 || f.CalleeCap > frequency.MostCap || f.CalleeCap > 0 &&
+		(f.CalleePeriod < frequency.LeastTime || f.CalleePeriod > frequency.MostTime) {
+		return rules, fmt.Errorf("--callee-cap must be 0 to 1000 calls and --callee-period 1m to 2160h; got %d within %s",
+			f.CalleeCap, f.CalleePeriod)
+	}
+	if f.CalleeCap > 0 {
+		rules = rules.With(frequency.Rule{Limits: []frequency.Limit{
+			{What: frequency.Attempts, Most: f.CalleeCap, Period: f.CalleePeriod}}})
+	}
+	return rules, nil
+}
+
+// noteFrequency is frequency, once the history says how the rules have changed.
+func (p *Process) noteFrequency(ctx context.Context, f *Flags) (frequency.Rules, error) {
+	rules, err := f.frequency()
+	if err == nil {
+		_, err = p.store.Configuration.NoteCallFrequency(ctx, rules.String(), engine.Who{Name: "configuration"})
+	}
+	return rules, err
 }
 
 // settings returns the flags currently in effect.
@@ -58,13 +86,17 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	if err != nil {
 		return nil, err
 	}
+	rules, err := p.noteFrequency(ctx, &to)
+	if err != nil {
+		return nil, err
+	}
 	n, err := configfile.Apply(ctx, p.front, list)
 	if err != nil {
 		return nil, err
 	}
 	changed, restart := p.take(to)
 	now := p.settings()
-	p.tree.SetRules(now.AllowedCountries, now.CalleeCap, now.CalleePeriod)
+	p.tree.SetRules(now.AllowedCountries, rules)
 	p.log.Info().Int("changed", n).Strs("settings",
 		changed).Msg("settings and trunks read again from the configuration file")
 	return restart, nil

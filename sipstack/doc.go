@@ -84,8 +84,9 @@
 // # Not here
 //
 // A redirected leg of an earlier process is cancelled at its trunk, not at the redirect's target,
-// which was not recorded; it is watched like any other.
+// which was not recorded; it is watched like any other. One that went along a Service-Route is
+// cancelled along it only when the trunk is registered again.
 //
-// NAPTR (a trunk's transport is configured, which RFC 3263 §4.1 makes enough), Service-Route,
-// Outbound flows (RFC 5626), sips: URIs of our own, and TCP for long ACKs and REGISTERs.
+// NAPTR (a trunk's transport is configured, which RFC 3263 §4.1 makes enough), outbound flows (RFC
+// 5626), sips: URIs of our own, and TCP for long ACKs and REGISTERs.
 package sipstack

@@ -1,6 +1,7 @@
 package sipstack_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -295,6 +296,73 @@ func TestARegistrarThatCannotBeReachedIsTriedAgain(t *testing.T) {
 // TestAChangedTrunkRegistersWhenItsOldBindingIsGone changes a trunk twice before its registrar has
 // taken the first binding back. The requests have one Call-ID, so that a registrar refuses those
 // that are out of order (RFC 3261 §10.3).
+// RFC 3608: calls take the way that the registrar gives with the binding, requests of the binding do
+// not.
+func TestCallsGoAlongTheServiceRouteOfTheRegistrar(t *testing.T) {
+	edge := script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: func(u *uas, r *sip.Request, from netip.AddrPort) {
+		u.send(from, response(r, "200 OK", "edge", "", ""))
+		u.send(from, response(u.request(sip.INVITE, u.count(sip.INVITE)), "487 Request Terminated", "edge", "", ""))
+	}}.start(t)
+	first := fmt.Sprintf("<sip:127.0.0.1:%d;lr>", edge.port())
+	const second = "<sip:core.example;lr;x=1>"
+	for _, c := range []struct {
+		name, header, want string
+		proxy              bool
+	}{
+		{"one header", "Service-Route: " + first + ", " + second + "\r\n", first + ", " + second, false},
+		{"two headers", "Service-Route: " + first + "\r\nService-Route: " + second + "\r\n", first + ", " + second, false},
+		{"after the outbound proxy", "Service-Route: " + second + "\r\n", second, true},
+		{"a strict router is not taken", "Service-Route: <sip:core.example>\r\n", "", false},
+		{"nor what is no SIP URI", "Service-Route: " + first + ", <tel:+4930123456>\r\n", "", false},
+		{"none", "", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			grant := grants("600")
+			home := script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: answers("200 OK"), sip.OPTIONS: answers("200 OK"),
+				sip.REGISTER: registrar(func(n int, r *sip.Request) (string, string) {
+					status, headers := grant(n, r)
+					return status, headers + c.header
+				})}.start(t)
+			s := newStack(t, sipstack.Config{Timers: quickRetry()})
+			setTrunk(s, home.port(), func(tc *sipstack.TrunkConfig) {
+				registering(tc)
+				if c.proxy {
+					tc.OutboundProxy = fmt.Sprintf("127.0.0.1:%d", home.port())
+				}
+			})
+			eventually(t, "registered", func() bool { return registered(s) })
+			at, nth := home, 1
+			if strings.HasPrefix(c.want, first) {
+				at, nth = edge, edge.count(sip.INVITE)+1
+			}
+			l := listen(t, nil)
+			leg := place(s, l)
+			l.kind(leg, engine.LegProvisional)
+			s.CancelLeg(leg)
+			sent := []*sip.Request{at.request(sip.INVITE, nth), at.request(sip.CANCEL, nth)}
+			if at == edge {
+				sent = append(sent, edge.request(sip.ACK, nth))
+			}
+			for _, m := range sent {
+				var routes []string
+				for _, h := range m.GetHeaders("Route") {
+					routes = append(routes, h.Value())
+				}
+				want := c.want
+				if c.proxy {
+					want = fmt.Sprintf("<sip:127.0.0.1:%d;lr>, ", home.port()) + want
+				}
+				if got := strings.Join(routes, ", "); got != want || m.Recipient.Port != home.port() {
+					t.Errorf("Route %q, want %q:\n%s", got, want, m)
+				}
+			}
+			if m := home.request(sip.REGISTER, 1); !c.proxy && m.GetHeader("Route") != nil || header(m, "Supported") != "path" {
+				t.Errorf("%s", m)
+			}
+		})
+	}
+}
+
 func TestAChangedTrunkRegistersWhenItsOldBindingIsGone(t *testing.T) {
 	var mu sync.Mutex
 	var said []string

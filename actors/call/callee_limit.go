@@ -4,26 +4,32 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dialler/engine"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 )
 
-// CalleeLimit is how often one number may be called within a period.
-type CalleeLimit struct{ now atomic.Pointer[calleeLimit] }
-
-type calleeLimit struct {
-	attempts int
-	period   time.Duration
+// CalleeLimit is how often one number may be called.
+type CalleeLimit struct {
+	now atomic.Pointer[frequency.Rules]
 }
 
-// Set changes the limit, from the next intent to dial on. 0 attempts means no limit.
-func (l *CalleeLimit) Set(attempts int, period time.Duration) {
-	l.now.Store(&calleeLimit{attempts, period})
-}
+// Set changes the rules, from the next intent to dial on.
+func (l *CalleeLimit) Set(rules frequency.Rules) { l.now.Store(&rules) }
 
-func (l *CalleeLimit) at(now time.Time) *journal.CalleeCap {
-	limit := l.now.Load()
-	if limit.attempts <= 0 {
+func (l *CalleeLimit) at(to engine.PhoneNumber, now time.Time) *journal.CalleeCap {
+	rules := l.now.Load()
+	if rules == nil {
 		return nil
 	}
-	return &journal.CalleeCap{Attempts: limit.attempts, Period: limit.period, Now: now}
+	country := ""
+	if rules.ByCountry() {
+		country = number.Region(to)
+	}
+	limits := rules.For(country)
+	if len(limits) == 0 {
+		return nil
+	}
+	return &journal.CalleeCap{Limits: limits, Now: now}
 }

@@ -148,9 +148,11 @@ func (p *Process) Destination(to, from engine.PhoneNumber) error {
 // Calling says whether a call to a number is live in this process.
 func (p *Process) Calling(to engine.PhoneNumber) bool { return p.Phone.Calling(to) }
 
-// CalleeCap returns the limit on how often a number is called, for an intent of now; nil means no
-// limit.
-func (p *Process) CalleeCap(now time.Time) *journal.CalleeCap { return p.CalleeLimit.at(now) }
+// CalleeCap returns the limits on how often a number is called, for an intent of now; nil means
+// there are none.
+func (p *Process) CalleeCap(to engine.PhoneNumber, now time.Time) *journal.CalleeCap {
+	return p.CalleeLimit.at(to, now)
+}
 
 // ResultToken returns the bearer token for a call's result.
 func (p *Process) ResultToken(id engine.CallID) string { return p.Config.ResultToken(id) }

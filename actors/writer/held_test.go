@@ -9,6 +9,7 @@ import (
 	"dialler/actors/writer"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 )
 
@@ -38,7 +39,7 @@ func TestWhatCallsHoldIsKeptUntilTheEndOfTheHold(t *testing.T) {
 			}
 		}
 		intent := &journal.Intent{Attempt: id, Number: to, Bound: bound,
-			Cap: &journal.CalleeCap{Attempts: 1, Period: time.Hour}}
+			Cap: &journal.CalleeCap{Limits: []frequency.Limit{{What: frequency.Attempts, Most: 1, Period: time.Hour}}}}
 		live := func(s attempt.State) func([]journal.Write) bool {
 			return func(held []journal.Write) bool {
 				return len(held) == 1 && held[0].Intent != nil && held[0].Intent.Bound.Equal(bound) && held[0].Intent.Cap == nil &&

@@ -293,6 +293,10 @@ func (m *Machine) callLimit(ev Event) {
 	m.endConversation(ev.At, engine.PartySystem, engine.HangUpCause{Q850: 16, Text: "Call limit"})
 }
 
+func (m *Machine) holdOver(ev Event) {
+	m.endConversation(ev.At, engine.PartySystem, engine.HangUpCause{Q850: 16, Text: "Hold limit"})
+}
+
 func (m *Machine) mediaSilent(ev Event) {
 	m.decide(ev.At, engine.OutcomeMediaError, "", engine.PartySystem)
 	m.hangUp(engine.HangUpCause{Q850: 41, Text: "Media timeout"})

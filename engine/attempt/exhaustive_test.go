@@ -76,6 +76,7 @@ func moves() []move {
 		media("bot_closed", BotClosed, engine.MediaBotClosed),
 		media("message_played", MessagePlayed, engine.MediaPlayed),
 		media("media_silent", MediaSilent, engine.MediaSilent),
+		media("media_silent on hold", MediaSilent, engine.MediaSilent, func(e *engine.MediaEvent) { e.OnHold = true }),
 		media("media_failed", MediaFailed, engine.MediaFailed),
 		media("intercepted", Intercepted, engine.MediaIntercepted),
 		timer(RingTimedOut, TimerRing), timer(BridgeTimedOut, TimerBridge),

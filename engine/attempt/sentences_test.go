@@ -322,6 +322,20 @@ func TestNeitherRTPNorRTCPEndsTheCallAsMediaError(t *testing.T) {
 	w.is(Ended, engine.OutcomeMediaError)
 }
 
+func TestAHoldThatNobodyEndsEndsTheConversationNotAsMediaError(t *testing.T) {
+	w := newWorld(t, Config{}).converse()
+	silent := w.media(engine.MediaSilent)
+	silent.Media.OnHold = true
+	w.must(silent)
+	if h, ok := effect[HangUp](w); !ok || h.Cause.Q850 != 16 {
+		t.Errorf("%+v", h)
+	}
+	w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeConnectedNoResult)
+	if w.m.A.HungUpBy != engine.PartySystem {
+		t.Errorf("hung up by %s", w.m.A.HungUpBy)
+	}
+}
+
 func TestAConversationWithAStoredResultIsCompleted(t *testing.T) {
 	f := func(path func(w *world)) {
 		t.Helper()

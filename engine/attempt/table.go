@@ -25,6 +25,7 @@ func ending(m *Machine, _ Event) bool         { return m.A.Ending != nil }
 func seated(m *Machine, _ Event) bool         { return m.A.Seated }
 func seatedUnheard(m *Machine, ev Event) bool { return m.A.Seated && ev.Unheard }
 func botUp(m *Machine, _ Event) bool          { return m.A.BotUp }
+func onHold(_ *Machine, ev Event) bool        { return ev.Media.OnHold }
 func bySystem(_ *Machine, ev Event) bool      { return ev.By == engine.PartySystem }
 func unjudged(m *Machine, _ Event) bool {
 	return m.Config.AMD == engine.AMDParallel && m.A.Verdict == ""
@@ -323,6 +324,8 @@ func connectedRows() []row {
 		{From: in, On: MessagePlayed, Do: (*Machine).takenOff,
 			Why: "an owner that was replaced had taken the call off its bot, and did not get to tell"},
 		{From: in, On: CallTimedOut, Do: (*Machine).callLimit},
+		{From: in, On: MediaSilent, Guard: "on hold", When: onHold, Do: (*Machine).holdOver,
+			Why: "nobody came back for the hold time-out: the conversation is over"},
 		{From: in, On: MediaSilent, Do: (*Machine).mediaSilent,
 			Why: "30 s with neither RTP nor RTCP ends the call as media_error"},
 		{From: in, On: HangUpRequested, Do: (*Machine).hangUpServed,

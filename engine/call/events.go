@@ -31,7 +31,7 @@ type Process interface {
 	// may have lost its last second.
 	Calling(to engine.PhoneNumber) bool
 	// CalleeCap limits how often a number is called; nil means no limit.
-	CalleeCap(now time.Time) *journal.CalleeCap
+	CalleeCap(to engine.PhoneNumber, now time.Time) *journal.CalleeCap
 	// ResultToken returns the bearer token for a call's result.
 	ResultToken(engine.CallID) string
 	// Carrier is the node that should carry a campaign's call over a trunk, and Here is this node;
@@ -57,19 +57,19 @@ type Process interface {
 // what it knows better.
 type Alone struct{}
 
-func (Alone) LeaseEnds() engine.BootTime                { return 0 }
-func (Alone) Destination(_, _ engine.PhoneNumber) error { return nil }
-func (Alone) Calling(engine.PhoneNumber) bool           { return false }
-func (Alone) CalleeCap(time.Time) *journal.CalleeCap    { return nil }
-func (Alone) ResultToken(engine.CallID) string          { return "" }
-func (Alone) Carrier(engine.TrunkID) engine.Incarnation { return 0 }
-func (Alone) Here() engine.Incarnation                  { return 0 }
-func (Alone) Elsewhere(engine.AttemptID) bool           { return false }
-func (Alone) Unheard(engine.AttemptID) bool             { return false }
-func (Alone) Shared() bool                              { return false }
-func (Alone) Endpoints(b *engine.Bot) []string          { return b.Endpoints }
-func (Alone) AsksEligibility(eligibility.Hook) bool     { return false }
-func (Alone) Zones(engine.PhoneNumber) []string         { return nil }
+func (Alone) LeaseEnds() engine.BootTime                                 { return 0 }
+func (Alone) Destination(_, _ engine.PhoneNumber) error                  { return nil }
+func (Alone) Calling(engine.PhoneNumber) bool                            { return false }
+func (Alone) CalleeCap(engine.PhoneNumber, time.Time) *journal.CalleeCap { return nil }
+func (Alone) ResultToken(engine.CallID) string                           { return "" }
+func (Alone) Carrier(engine.TrunkID) engine.Incarnation                  { return 0 }
+func (Alone) Here() engine.Incarnation                                   { return 0 }
+func (Alone) Elsewhere(engine.AttemptID) bool                            { return false }
+func (Alone) Unheard(engine.AttemptID) bool                              { return false }
+func (Alone) Shared() bool                                               { return false }
+func (Alone) Endpoints(b *engine.Bot) []string                           { return b.Endpoints }
+func (Alone) AsksEligibility(eligibility.Hook) bool                      { return false }
+func (Alone) Zones(engine.PhoneNumber) []string                          { return nil }
 
 // Limits are the settings of the process that calls need.
 type Limits struct {

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 )
 
@@ -43,7 +44,7 @@ func TestACallFromItsDialToItsResult(t *testing.T) {
 
 func TestWhatIsWrittenOfACall(t *testing.T) {
 	r := up(t, nil, nil)
-	r.p.cap = &journal.CalleeCap{Attempts: 3}
+	r.p.cap = &journal.CalleeCap{Limits: []frequency.Limit{{What: frequency.Attempts, Most: 3}}}
 	r.apply(dialOf(first))
 	w := r.write()
 	at, e := w.Attempts[0], w.Events[0]

@@ -40,18 +40,18 @@ type processOf struct {
 	endpoints        []string
 }
 
-func (p *processOf) LeaseEnds() engine.BootTime                 { return p.leaseEnds }
-func (p *processOf) Destination(to, _ engine.PhoneNumber) error { return p.barred[to] }
-func (p *processOf) Calling(engine.PhoneNumber) bool            { return p.calling }
-func (p *processOf) CalleeCap(time.Time) *journal.CalleeCap     { return p.cap }
-func (p *processOf) ResultToken(id engine.CallID) string        { return "token of " + string(id) }
-func (p *processOf) Carrier(engine.TrunkID) engine.Incarnation  { return 7 }
-func (p *processOf) Here() engine.Incarnation                   { return 8 }
-func (p *processOf) Elsewhere(engine.AttemptID) bool            { return p.away }
-func (p *processOf) Unheard(engine.AttemptID) bool              { return p.unheard }
-func (p *processOf) Shared() bool                               { return p.shared }
-func (p *processOf) AsksEligibility(eligibility.Hook) bool      { return p.eligible }
-func (p *processOf) Zones(engine.PhoneNumber) []string          { return []string{"Europe/Berlin"} }
+func (p *processOf) LeaseEnds() engine.BootTime                                 { return p.leaseEnds }
+func (p *processOf) Destination(to, _ engine.PhoneNumber) error                 { return p.barred[to] }
+func (p *processOf) Calling(engine.PhoneNumber) bool                            { return p.calling }
+func (p *processOf) CalleeCap(engine.PhoneNumber, time.Time) *journal.CalleeCap { return p.cap }
+func (p *processOf) ResultToken(id engine.CallID) string                        { return "token of " + string(id) }
+func (p *processOf) Carrier(engine.TrunkID) engine.Incarnation                  { return 7 }
+func (p *processOf) Here() engine.Incarnation                                   { return 8 }
+func (p *processOf) Elsewhere(engine.AttemptID) bool                            { return p.away }
+func (p *processOf) Unheard(engine.AttemptID) bool                              { return p.unheard }
+func (p *processOf) Shared() bool                                               { return p.shared }
+func (p *processOf) AsksEligibility(eligibility.Hook) bool                      { return p.eligible }
+func (p *processOf) Zones(engine.PhoneNumber) []string                          { return []string{"Europe/Berlin"} }
 func (p *processOf) Endpoints(b *engine.Bot) []string {
 	if p.endpoints != nil {
 		return p.endpoints

@@ -173,7 +173,7 @@ func (c *Call) record(what attempt.What) int {
 	switch what {
 	case attempt.WhatReserved:
 		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&c.Machine.Config),
-			Refused: c.in.Process.Destination(at.To, at.From), Cap: c.in.Process.CalleeCap(c.in.Now)}
+			Refused: c.in.Process.Destination(at.To, at.From), Cap: c.in.Process.CalleeCap(at.To, c.in.Now)}
 		if w.Intent.Refused == nil && c.in.Process.Calling(at.To) {
 			w.Intent.Refused = journal.ErrNumberHeld
 		}

@@ -131,7 +131,7 @@ func (q Question) later() Explanation {
 		return until(WhyNotBefore, *c.DueAt, "it may be called from then on, as whoever asked for the call said")
 	case c.Reason == engine.CodeCalleeCap:
 		return until(WhyCalleeCap, *c.DueAt,
-			"its number was called as often as this installation allows within its period; it may be called again then")
+			"its number was called as often as this installation allows; it may be called again then")
 	case c.Reason == engine.CodeNotEligible:
 		return until(WhyNotEligible, *c.DueAt, "the eligibility hook wants it called later; it is asked about again then")
 	case c.Reason == engine.CodeEligibilityUnknown:

@@ -19,6 +19,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/frequency"
 )
 
 // Type names an event, in the past tense: "<noun>.<verb>".
@@ -45,17 +46,19 @@ const (
 	VoicemailDeleted         Type = "voicemail.deleted"
 	VerdictLabelled          Type = "verdict.labelled" // of no campaign; Reason names the attempt
 	// RestoreAccepted is of no campaign; Reason is when the database was last in use before its backup.
-	RestoreAccepted    Type = "restore.accepted"
-	PersonErased       Type = "person.erased" // of no campaign; Count rows, and who asked; never the person
-	UserLocked         Type = "user.locked"   // of no campaign; Reason names the user: too many log-ins failed
-	UserUnlocked       Type = "user.unlocked"
-	ExclusionLifted    Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
-	ExclusionsImported Type = "exclusions.imported" // Count numbers of a file, with the Reason given for it
-	ContactsAdded      Type = "contacts.added"
-	ContactTriggered   Type = "contact.triggered"
-	ContactExcluded    Type = "contact.excluded"
-	ContactChanged     Type = "contact.changed"
-	ContactExpired     Type = "contact.expired" // its expires_at passed before anybody was reached
+	RestoreAccepted Type = "restore.accepted"
+	PersonErased    Type = "person.erased" // of no campaign; Count rows, and who asked; never the person
+	// CallFrequencyChanged is of no campaign; Changes has the rules before and after.
+	CallFrequencyChanged Type = "call_frequency.changed"
+	UserLocked           Type = "user.locked" // of no campaign; Reason names the user: too many log-ins failed
+	UserUnlocked         Type = "user.unlocked"
+	ExclusionLifted      Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
+	ExclusionsImported   Type = "exclusions.imported" // Count numbers of a file, with the Reason given for it
+	ContactsAdded        Type = "contacts.added"
+	ContactTriggered     Type = "contact.triggered"
+	ContactExcluded      Type = "contact.excluded"
+	ContactChanged       Type = "contact.changed"
+	ContactExpired       Type = "contact.expired" // its expires_at passed before anybody was reached
 	// An operator's actions on one contact; an exclusion names its author as well.
 	ContactRetried     Type = "contact.retried"
 	ContactCallBackSet Type = "contact.call_back_set"
@@ -201,21 +204,19 @@ func (c *KeyCap) Refusal(nth time.Time) error {
 		RetryAfter: max(nth.Add(KeyCapPeriod).Sub(c.Now), time.Second), Until: nth.Add(KeyCapPeriod)}
 }
 
-// CalleeCap limits the attempts to one number within a period that ends now, over all campaigns and
-// the calls outside them. An attempt counts from its beginning, if it was consumed or is live.
+// CalleeCap limits how often a number is called within periods that end now, over all campaigns and
+// the calls outside them (package frequency).
 type CalleeCap struct {
-	Attempts int
-	Period   time.Duration
-	Now      time.Time
+	Limits []frequency.Limit
+	Now    time.Time
 }
 
-// Refusal refuses an intent whose number was called as often as allowed; nth is the beginning of
-// the attempt whose expiry allows one more.
-func (c *CalleeCap) Refusal(nth time.Time) error {
-	until := nth.Add(c.Period)
-	e := engine.Conflict(engine.CodeCalleeCap, fmt.Sprintf("the number was called %d times within %s, "+
-		"which is the most that this installation allows (--callee-cap); it may be called again from %s",
-		c.Attempts, c.Period, until.UTC().Format(time.RFC3339)))
+// Refusal refuses an intent whose number has reached a limit; nth is when what counts happened
+// whose expiry allows one more call.
+func (c *CalleeCap) Refusal(l frequency.Limit, nth time.Time) error {
+	until := nth.Add(l.Period)
+	e := engine.Conflict(engine.CodeCalleeCap, fmt.Sprintf("calls to the number have reached a limit of this "+
+		"installation (%s); it may be called again from %s", l, until.UTC().Format(time.RFC3339)))
 	e.Until = until
 	return e
 }

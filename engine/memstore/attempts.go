@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 )
@@ -214,15 +215,37 @@ func (s *Store) AbandonedSince(_ context.Context, numbers []engine.PhoneNumber,
 	return found, nil
 }
 
-// dial is what the caps on calls need to know about an attempt.
+// dial is what the caps on calls need to know about an attempt: when it began, when a conversation
+// of it ended, and when it was abandoned; zero means it does not count as such.
 type dial struct {
-	id      engine.AttemptID
-	at      time.Time
-	counted bool // it was consumed, or is live
+	id                              engine.AttemptID
+	attempted, conversed, abandoned time.Time
 }
 
 func dialOf(a *attempt.Attempt) dial {
-	return dial{a.ID, *a.ReservedAt, a.Consumed || a.Live()}
+	d := dial{id: a.ID}
+	if a.Consumed || a.Live() {
+		d.attempted = *a.ReservedAt
+	}
+	if a.EndedAt != nil && a.WasConnected() {
+		d.conversed = *a.EndedAt
+	}
+	if a.EndedAt != nil && a.Outcome == engine.OutcomeAbandoned {
+		d.abandoned = *a.EndedAt
+	}
+	return d
+}
+
+func (d *dial) at(what frequency.What) time.Time {
+	switch what {
+	case frequency.Attempts:
+		return d.attempted
+	case frequency.Conversations:
+		return d.conversed
+	case frequency.Abandons:
+		return d.abandoned
+	}
+	return time.Time{}
 }
 
 // begin registers an attempt for the caps; recount updates its entry.
@@ -251,24 +274,25 @@ func (s *tables) recount(r *record) {
 	}
 }
 
-// nth returns the beginning of the nth latest counted call after a time, ignoring one attempt.
-func nth(list []dial, n int, since time.Time, but engine.AttemptID) (at time.Time, ok bool) {
-	var begun []time.Time
-	for _, d := range list {
-		if d.counted && d.id != but && d.at.After(since) {
-			begun = append(begun, d.at)
+// nth returns when the nth latest call after a time happened, ignoring one attempt.
+func nth(list []dial, what frequency.What, n int, since time.Time, but engine.AttemptID) (at time.Time, ok bool) {
+	var times []time.Time
+	for i := range list {
+		d := &list[i]
+		if at := d.at(what); d.id != but && at.After(since) {
+			times = append(times, at)
 		}
 	}
-	if len(begun) < n {
+	if len(times) < n {
 		return at, false
 	}
-	slices.SortFunc(begun, func(x, y time.Time) int { return y.Compare(x) })
-	return begun[n-1], true
+	slices.SortFunc(times, func(x, y time.Time) int { return y.Compare(x) })
+	return times[n-1], true
 }
 
 // capped refuses an intent whose number was called as often as allowed, or whose API key has placed
 // as many dialouts as it may.
-func (s *tables) capped(n *journal.Intent) error {
+func (s *tables) capped(n *journal.Intent) (err error) {
 	if s.attempts[n.Attempt] == nil && n.Cap != nil {
 		if s.byNumber == nil { // calls are counted from when this first matters
 			s.byNumber = map[engine.PhoneNumber][]dial{}
@@ -278,16 +302,22 @@ func (s *tables) capped(n *journal.Intent) error {
 				}
 			}
 		}
-		if at, ok := nth(s.byNumber[n.Number], n.Cap.Attempts, n.Cap.Now.Add(-n.Cap.Period), ""); ok {
-			return n.Cap.Refusal(at)
+		for _, l := range n.Cap.Limits { // of several the one that lasts longest
+			at, ok := nth(s.byNumber[n.Number], l.What, l.Most, n.Cap.Now.Add(-l.Period), "")
+			if !ok {
+				continue
+			}
+			if full := n.Cap.Refusal(l, at); err == nil || engine.ErrorUntil(full).After(engine.ErrorUntil(err)) {
+				err = full
+			}
 		}
 	}
-	if k := n.KeyCap; k != nil {
-		if at, ok := nth(s.byKey[k.Key], k.Calls, k.Now.Add(-journal.KeyCapPeriod), n.Attempt); ok {
+	if k := n.KeyCap; err == nil && k != nil {
+		if at, ok := nth(s.byKey[k.Key], frequency.Attempts, k.Calls, k.Now.Add(-journal.KeyCapPeriod), n.Attempt); ok {
 			return k.Refusal(at)
 		}
 	}
-	return nil
+	return err
 }
 
 // answer is an attempt's entry in the abandon ledger, and its time.

@@ -10,6 +10,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/frequency"
 	"dialler/engine/pacing"
 )
 
@@ -47,9 +48,8 @@ type Installation struct {
 	Watch func(*Stretch)
 	// Unjudged worlds continue when an invariant is violated.
 	Unjudged bool
-	// CalleeAttempts is how often one number may be called within a day, over all campaigns; 0
-	// means no limit.
-	CalleeAttempts int
+	// CalleeLimits is how often one number may be called, over all campaigns.
+	CalleeLimits []frequency.Limit
 	// Clock, if set, returns a time whose wall clock and monotonic clock differ by the steps of the
 	// wall clock; without it, durations change with a step.
 	Clock func(wall time.Time, monotonic time.Duration) time.Time
@@ -59,9 +59,6 @@ type Installation struct {
 var start = time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
 
 const haltEvery = 512
-
-// calleePeriod is the period of Installation.CalleeAttempts.
-const calleePeriod = 24 * time.Hour
 
 // TrunkPlan is a trunk, and what its carrier accepts.
 type TrunkPlan struct {

@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 	"dialler/engine/promise"
 	"dialler/engine/trunk"
@@ -23,6 +24,8 @@ type checker struct {
 	trace   []string
 	facts   []promise.Timed
 	answers map[string]int // requests by topic and answer
+
+	dialled map[engine.PhoneNumber][]*leg // first legs, where calls to a number are limited
 
 	steppedAt time.Duration // when the wall clock was last stepped
 }
@@ -167,6 +170,7 @@ func (k *checker) invite(r *runner, x *leg) {
 		k.hear(promise.Acted{Identity: string(c.id), Epoch: epoch, By: r.name})
 	}
 	k.inTime(c, x)
+	k.withinLimits(c, x)
 	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: r.p.Zones(x.to)})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
 }
@@ -192,6 +196,44 @@ func (k *checker) inTime(c *campaignRecord, x *leg) {
 	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
 	if wall := k.w.wall(); ok && (row.NotYet(wall) || row.Expired(wall)) {
 		k.broke(c, "%s is called at %s; it may be from %v until %v", x.to.E164(), wall, row.NotBefore, row.ExpiresAt)
+	}
+}
+
+// withinLimits checks that nobody is called more often than allowed, by what the network has seen.
+func (k *checker) withinLimits(c *campaignRecord, x *leg) {
+	limits := k.w.in.CalleeLimits
+	if len(limits) == 0 || k.steppedAt > 0 { // periods are of the wall clock
+		return
+	}
+	before := k.dialled[x.to]
+	for _, l := range limits {
+		n := 0
+		for _, y := range before {
+			at, _ := k.w.stored(y.attempt)
+			when := y.overAt
+			counts := false
+			switch l.What {
+			case frequency.Attempts:
+				counts, when = at.Consumed || at.Live(), y.placedAt
+			case frequency.Conversations:
+				counts = y.over && at.WasConnected()
+			case frequency.Abandons:
+				counts = y.over && at.Outcome == engine.OutcomeAbandoned
+			}
+			if counts && y.attempt != x.attempt && k.w.now-when < l.Period-timesSettle {
+				n++
+			}
+		}
+		if n >= l.Most {
+			k.broke(c, "%s is called after %d %s within %s", x.to.E164(), n, l.What, l.Period)
+		}
+	}
+	x.placedAt = k.w.now
+	if _, n, _ := x.id.Attempt(); n == 1 {
+		if k.dialled == nil {
+			k.dialled = map[engine.PhoneNumber][]*leg{}
+		}
+		k.dialled[x.to] = append(before, x)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/frequency"
 	"dialler/engine/redial"
 	win "dialler/engine/window"
 )
@@ -80,7 +81,12 @@ func DrawInstallation(seed uint64) Installation {
 	for range d.maybe(0.7, 1, 6) {
 		in.Faults = append(in.Faults, drawFault(d, &in))
 	}
-	in.CalleeAttempts = d.maybe(0.1, 1, 4)
+	for _, what := range []frequency.What{frequency.Attempts, frequency.Conversations, frequency.Abandons} {
+		if n := d.maybe(0.1, 1, 4); n > 0 {
+			in.CalleeLimits = append(in.CalleeLimits, frequency.Limit{What: what, Most: n,
+				Period: pick(d, 10*time.Minute, time.Hour, 24*time.Hour)})
+		}
+	}
 	if d.chance(0.5) {
 		in.Timed = pick(d, 0.1, 0.5, 1)
 	}

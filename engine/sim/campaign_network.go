@@ -21,10 +21,12 @@ type leg struct {
 	sink     *contactActor     // nil means that none of our actors knows it
 	chance   callee.Chance
 	people   callee.Fate
+	placedAt time.Duration
 	progress bool // a response came
 	answered bool
 	since    time.Duration // when it was
 	over     bool
+	overAt   time.Duration
 	ending   bool // our CANCEL or BYE is in progress
 }
 
@@ -44,7 +46,7 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 	default: // the others say nothing about what may follow
 	}
 	if e.Kind.Final() {
-		x.over = true
+		x.over, x.overAt = true, w.now
 		delete(w.legs, x.id)
 		w.check.hear(promise.Over{Leg: x.id})
 	}

@@ -107,11 +107,11 @@ func (p *process) NeedsSeat(n engine.PhoneNumber, now time.Time) bool {
 	return pacing.NeedsSeat(p.abandoned[n], now)
 }
 
-func (p *process) CalleeCap(now time.Time) *journal.CalleeCap {
-	if p.w.in.CalleeAttempts == 0 {
+func (p *process) CalleeCap(_ engine.PhoneNumber, now time.Time) *journal.CalleeCap {
+	if len(p.w.in.CalleeLimits) == 0 {
 		return nil
 	}
-	return &journal.CalleeCap{Attempts: p.w.in.CalleeAttempts, Period: calleePeriod, Now: now}
+	return &journal.CalleeCap{Limits: p.w.in.CalleeLimits, Now: now}
 }
 
 func (p *process) Zones(n engine.PhoneNumber) []string {

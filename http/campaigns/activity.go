@@ -45,6 +45,7 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.VoicemailAdded:   "add_voicemail", journal.VoicemailDeleted: "delete_voicemail",
 	journal.VerdictLabelled: "label_verdict",
 	journal.PersonErased:    "erase_person", journal.RestoreAccepted: "accept_restore",
+	journal.CallFrequencyChanged: "change_call_frequency",
 }
 
 // shownActions are the actions in a campaign's log without a filter.

@@ -118,6 +118,9 @@ func (a *Array) float8(v float64) {
 // microsecondsToY2K is the distance between the Unix epoch and PostgreSQL's.
 const microsecondsToY2K = 946684800 * 1000000
 
+// Int4Of reads a binary integer.
+func Int4Of(b []byte) int { return int(int32(binary.BigEndian.Uint32(b))) } //nolint:gosec // as it was written
+
 // InstantOf reads what instant writes.
 func InstantOf(b []byte) time.Time {
 	since := int64(binary.BigEndian.Uint64(b)) //nolint:gosec // two's complement is the wire form

@@ -476,7 +476,7 @@ func (c *checks) holds() {
 	})
 }
 
-// caps looks up which numbers have reached their cap on calls. It runs after holds: of two attempts
+// caps looks up which numbers have reached a limit on calls. It runs after holds: of two attempts
 // to one number the later one starts when the other's hold has ended, and so counts it.
 func (c *checks) caps() {
 	a := &c.t.g.arrays
@@ -490,28 +490,43 @@ func (c *checks) caps() {
 			a[0].Reset(pgtype.TextOID)
 			a[1].Reset(pgtype.UUIDOID)
 			a[2].Reset(pgtype.Int4OID)
+			a[3].Reset(pgtype.TextOID)
+			a[4].Reset(pgtype.Int4OID)
 			since.Reset(pgtype.TimestamptzOID)
 		}
 		n := w.Intent
 		asked[n.Attempt] = i
-		a[0].Text(string(n.Number))
-		a[1].ID(string(n.Attempt))
-		a[2].Int4(int64(n.Cap.Attempts))
-		since.Instant(n.Cap.Now.Add(-n.Cap.Period))
+		for k, l := range n.Cap.Limits {
+			a[0].Text(string(n.Number))
+			a[1].ID(string(n.Attempt))
+			a[2].Int4(int64(k))
+			a[3].Text(string(l.What))
+			a[4].Int4(int64(l.Most))
+			since.Instant(n.Cap.Now.Add(-l.Period))
+		}
 	})
 	if len(asked) == 0 {
 		return
 	}
-	c.t.queue("capped", [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), since.Param()}, func(rows [][][]byte) error {
-		for _, r := range rows {
-			i, ok := asked[engine.AttemptID(column.IDOf(r[0]))]
-			if !ok {
-				continue
+	c.t.queue("capped", [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), a[3].Param(), a[4].Param(), since.Param()},
+		func(rows [][][]byte) error {
+			full := map[int]error{} // of several limits the one that lasts longest
+			for _, r := range rows {
+				i, ok := asked[engine.AttemptID(column.IDOf(r[0]))]
+				if !ok {
+					continue
+				}
+				limit := c.t.writes[i].Intent.Cap
+				if err := limit.Refusal(limit.Limits[column.Int4Of(r[1])], column.InstantOf(r[2])); full[i] == nil ||
+					engine.ErrorUntil(err).After(engine.ErrorUntil(full[i])) {
+					full[i] = err
+				}
 			}
-			c.refuse(i, c.t.writes[i].Intent.Cap.Refusal(column.InstantOf(r[1])))
-		}
-		return nil
-	})
+			for i, err := range full {
+				c.refuse(i, err)
+			}
+			return nil
+		})
 }
 
 // keyCaps looks up which API keys have reached their cap on dialouts. Within the group the first

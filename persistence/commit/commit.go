@@ -89,15 +89,20 @@ var statements = map[string]string{
 			WHERE key_id = u.key AND key_id <> '' AND reserved_at > u.since AND (consumed OR live)
 			AND id <> ALL($4::uuid[])
 		) a GROUP BY u.key`,
-	// The start of the attempt that makes the cap full. An attempt that is stored already is a
-	// repeat and not refused.
-	"capped": `SELECT u.attempt, a.reserved_at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::timestamptz[])
-		AS u(number, attempt, cap, since)
+	// What makes a limit on calls to a number full. An attempt that is stored already is a repeat and
+	// not refused. A call that began a day before the period may have ended in it.
+	"capped": `SELECT u.attempt, u.n, a.at FROM unnest($1::text[], $2::uuid[], $3::integer[], $4::text[], $5::integer[],
+			$6::timestamptz[]) AS u(number, attempt, n, what, most, since)
 		CROSS JOIN LATERAL (
-			SELECT reserved_at, row_number() OVER (ORDER BY reserved_at DESC) AS n FROM attempts
-			WHERE to_number = u.number AND reserved_at > u.since AND (consumed OR live)
+			SELECT at, row_number() OVER (ORDER BY at DESC) AS n FROM (
+				SELECT CASE u.what
+					WHEN 'attempts' THEN CASE WHEN consumed OR live THEN reserved_at END
+					WHEN 'conversations' THEN CASE WHEN served_at IS NOT NULL THEN ended_at END
+					WHEN 'abandons' THEN CASE WHEN outcome = 'abandoned' THEN ended_at END END AS at
+				FROM attempts WHERE to_number = u.number AND reserved_at > u.since - interval '1 day') t
+			WHERE at > u.since
 		) a
-		WHERE a.n = u.cap AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,
+		WHERE a.n = u.most AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,
 	// Dialouts are scheduled one transaction after another, so that no more wait than may.
 	"schedulelock": "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '.scheduled_dialouts', 0))",
 	"scheduled":    "SELECT count(*) FROM scheduled_dialouts",

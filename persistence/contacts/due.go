@@ -16,8 +16,14 @@ import (
 // SQL, and a test compares the two.
 
 // dueGroup is the attempt number for retries, which are ordered by it, and otherwise 0. It is
-// written as in the indexes contacts_due_time and contacts_due_order.
+// written as in the index contacts_due_time.
 const dueGroup = "(CASE WHEN c.due_class = 3 THEN c.used ELSE 0 END)"
+
+// lane is the due class, with the attempt number for retries: 0 callbacks, 1 triggers, 2 first
+// attempts, from 3 on retries. It is written as in the index contacts_due_lane, and not as in
+// contacts_due_time: otherwise PostgreSQL takes that one, and sorts, while its statistics are older
+// than the retries.
+const lane = "(CASE WHEN c.due_class = 3 THEN 3 + c.used ELSE c.due_class END)"
 
 // dueGroups walks the index from one (class, group) to the next, in a handful of steps for any
 // number of contacts.
@@ -33,17 +39,17 @@ const dueGroups = `WITH RECURSIVE g AS (
 			ORDER BY c.due_class, ` + dueGroup + ` LIMIT 1) n
 	)`
 
-// dueLanes does the same for (class, group, precedence), first attempts apart.
+// dueLanes does the same for (lane, precedence), first attempts apart.
 const dueLanes = `WITH RECURSIVE g AS (
-		(SELECT c.due_class AS class, ` + dueGroup + ` AS grp, c.precedence AS prec FROM contacts c
+		(SELECT ` + lane + ` AS lane, c.precedence AS prec FROM contacts c
 			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.due_class <> 2
-			ORDER BY c.due_class, ` + dueGroup + `, c.precedence LIMIT 1)
+			ORDER BY ` + lane + `, c.precedence LIMIT 1)
 		UNION ALL
-		SELECT n.class, n.grp, n.prec FROM g, LATERAL (
-			SELECT c.due_class AS class, ` + dueGroup + ` AS grp, c.precedence AS prec FROM contacts c
+		SELECT n.lane, n.prec FROM g, LATERAL (
+			SELECT ` + lane + ` AS lane, c.precedence AS prec FROM contacts c
 			WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.due_class <> 2
-			AND (c.due_class, ` + dueGroup + `, c.precedence) > (g.class, g.grp, g.prec)
-			ORDER BY c.due_class, ` + dueGroup + `, c.precedence LIMIT 1) n
+			AND (` + lane + `, c.precedence) > (g.lane, g.prec)
+			ORDER BY ` + lane + `, c.precedence LIMIT 1) n
 	)`
 
 // callable leaves out contacts with a live attempt and those whose number another call holds. A
@@ -57,27 +63,28 @@ const callable = ` AND c.attempt_id IS NULL
 // therefore dialled with the triggers; $5 is null in any other campaign.
 const promoted = "(c.due_class = 3 AND c.due_at + $5::interval <= $3)"
 
+// dueContacts takes a page from the head of each lane, and the first of those. A lane is read in the
+// order of its index, so whoever stands further back costs nothing.
 var dueContacts = dueLanes + `, due AS (
-		SELECT d.id FROM g, LATERAL (
-			SELECT c.id, c.due_at, c.position FROM contacts c
-			WHERE c.due_class <> 2 AND c.campaign_id = $1 AND c.run = $2 AND c.due_class = g.class
-			AND ` + dueGroup + ` = g.grp AND c.precedence = g.prec
+		SELECT d.* FROM g, LATERAL (
+			SELECT c.* FROM contacts c
+			WHERE c.due_class <> 2 AND c.campaign_id = $1 AND c.run = $2 AND ` + lane + ` = g.lane AND c.precedence = g.prec
 				AND c.due_at <= $3` + callable + `
 			ORDER BY c.due_at, c.position LIMIT $4) d
 		UNION ALL
-		(SELECT c.id FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 2
+		(SELECT c.* FROM contacts c WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_class = 2
 			AND c.due_at <= $3` + callable + `
 			ORDER BY c.precedence, c.position LIMIT $4)
 	), ranked AS (
-		SELECT c.*, CASE WHEN ` + promoted + ` THEN 1 ELSE c.due_class END AS rank_class,
-			CASE WHEN ` + promoted + ` THEN 0 ELSE ` + dueGroup + ` END AS rank_group,
+		SELECT c.*, CASE WHEN ` + promoted + ` THEN 1 ELSE ` + lane + ` END AS rank,
 			CASE WHEN c.due_class = 2 THEN NULL WHEN ` + promoted + ` THEN c.due_at + $5::interval
 				ELSE c.due_at END AS rank_at
-		FROM due JOIN contacts c ON c.id = due.id
+		FROM due c
 	)
-	SELECT ` + column.Names(table.ContactColumns, "c") + `, v.variables FROM ranked c
-	LEFT JOIN contact_variables v ON v.contact_id = c.id
-	ORDER BY c.rank_class, c.rank_group, c.precedence, c.rank_at, c.position LIMIT $4`
+	SELECT ` + column.Names(table.ContactColumns, "c") + `,
+		(SELECT v.variables FROM contact_variables v WHERE v.contact_id = c.id)
+	FROM ranked c
+	ORDER BY c.rank, c.precedence, c.rank_at, c.position LIMIT $4`
 
 // DueContacts returns up to limit contacts that are due at order.Now, in that order. It leaves out
 // those in except, contacts with a live attempt, and numbers that are held.

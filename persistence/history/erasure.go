@@ -109,8 +109,8 @@ type Erasure struct {
 	Tombstone engine.PhoneNumber // engine.ErasedNumber
 	// Suppress means that the person is not called again: a hash goes on the suppression list.
 	Suppress bool
-	// CalleePeriod is the period of the cap on calls to one number, 0 when there is none. Without
-	// the number its calls can no longer be counted, so it is blocked for that long.
+	// CalleePeriod is the longest period of the limits on calls to one number, 0 when there is none.
+	// Without the number its calls can no longer be counted, so it is blocked for that long.
 	CalleePeriod time.Duration
 	Who          engine.Who
 	At           time.Time

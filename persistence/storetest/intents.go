@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/contact"
+	"dialler/engine/frequency"
 	"dialler/engine/journal"
 )
 
@@ -268,7 +270,8 @@ func cappedNumber(t *testing.T, w *world) {
 		begun := w.now.Add(-ago)
 		a.ReservedAt = &begun
 		x.Attempts[0] = a
-		x.Intent.Cap = &journal.CalleeCap{Attempts: 2, Period: time.Hour, Now: w.now}
+		x.Intent.Cap = &journal.CalleeCap{Now: w.now, Limits: []frequency.Limit{
+			{What: frequency.Attempts, Most: 2, Period: time.Hour}, {What: frequency.Abandons, Most: 1, Period: time.Hour}}}
 		return x, &c, a
 	}
 	call := func(w *world, ago time.Duration, consumed bool) {
@@ -307,8 +310,65 @@ func cappedNumber(t *testing.T, w *world) {
 	// Other numbers are not affected, nor are campaigns without a cap.
 	c := w.contact()
 	other, _ := w.intent(&c)
-	other.Intent.Cap = &journal.CalleeCap{Attempts: 1, Period: time.Hour, Now: w.now}
+	other.Intent.Cap = &journal.CalleeCap{Now: w.now,
+		Limits: []frequency.Limit{{What: frequency.Attempts, Most: 1, Period: time.Hour}}}
 	w.commit(other)
+}
+
+// restedNumber is not called again for an hour after a conversation, and for two after an abandoned
+// call: from the end of each.
+func restedNumber(t *testing.T, w *world) {
+	for _, tc := range []struct {
+		what    frequency.What
+		outcome engine.Outcome
+		rest    time.Duration
+	}{
+		{frequency.Conversations, engine.OutcomeCompleted, time.Hour},
+		{frequency.Abandons, engine.OutcomeAbandoned, 2 * time.Hour},
+	} {
+		n := number()
+		dial := func() (*world, journal.Write, attempt.Attempt, contact.Contact) {
+			o := newWorld(t, w.store)
+			o.now = w.now
+			c := o.contact(func(c *contact.Contact) { c.Number = n })
+			x, a := o.intent(&c)
+			x.Intent.Cap = &journal.CalleeCap{Now: w.now, Limits: []frequency.Limit{
+				{What: frequency.Attempts, Most: 3, Period: 10 * time.Minute},
+				{What: frequency.Conversations, Most: 1, Period: time.Hour},
+				{What: frequency.Abandons, Most: 1, Period: 2 * time.Hour}}}
+			return o, x, a, c
+		}
+		refused := func(until time.Time) {
+			t.Helper()
+			o, x, _, _ := dial()
+			err := o.try(x)[0]
+			if engine.ErrorCode(err) != engine.CodeCalleeCap || !engine.ErrorUntil(err).Equal(until) ||
+				!strings.Contains(err.Error(), string(tc.what)) {
+				t.Errorf("after %s: %v, until %s, want %s", tc.what, err, engine.ErrorUntil(err), until)
+			}
+		}
+		end := func(o *world, c *contact.Contact, a attempt.Attempt, outcome engine.Outcome, at time.Time) {
+			y, a := o.ended(c, a, outcome)
+			a.EndedAt, a.Consumed = &at, true
+			if outcome == engine.OutcomeCompleted {
+				a.ServedAt, a.BotConnectedAt = &at, &at
+			}
+			y.Attempts[0] = a
+			o.commit(y)
+		}
+		o, x, a, c := dial()
+		o.commit(x)
+		ended := w.now.Add(20 * time.Minute)
+		end(o, &c, a, tc.outcome, ended)
+		w.now = w.now.Add(30 * time.Minute)
+		refused(ended.Add(tc.rest))
+		w.now = ended.Add(tc.rest)
+		o, x, a, c = dial()
+		o.commit(x)
+		end(o, &c, a, engine.OutcomeNoAnswer, w.now) // is neither
+		o, x, _, _ = dial()
+		o.commit(x)
+	}
 }
 
 // cappedKey allows three dialouts a day, however many are requested at once.

@@ -426,3 +426,32 @@ func lockOut(t *testing.T, w *world, u *engine.User, admin engine.Who) {
 		t.Errorf("%d entries: %+v", n, events)
 	}
 }
+
+func callFrequency(t *testing.T, w *world) {
+	noted := func() (list []string) {
+		events, _, err := w.pg.Lists.Activity(t.Context(), "", []journal.Type{journal.CallFrequencyChanged},
+			campaign.Page{Number: 1, Size: 50})
+		must(t, err)
+		for _, e := range events {
+			if *e.Data.Who != admin || len(e.Data.Changes) != 1 || e.Data.Changes[0].Field != "call_frequency" {
+				t.Errorf("%+v", e.Data)
+			}
+			list = append(list, string(e.Data.Changes[0].From)+" "+string(e.Data.Changes[0].To))
+		}
+		return list
+	}
+	note := func(rules string, want bool) {
+		t.Helper()
+		changed, err := w.pg.NoteCallFrequency(t.Context(), rules, admin)
+		if must(t, err); changed != want {
+			t.Errorf("%s: changed %v", rules, changed)
+		}
+	}
+	note("none", false)
+	note("*: 3 attempts in 1d", true)
+	note("*: 3 attempts in 1d", false)
+	note("none", true)
+	if got := noted(); !slices.Equal(got, []string{`"*: 3 attempts in 1d" "none"`, `"none" "*: 3 attempts in 1d"`}) {
+		t.Errorf("noted %q", got)
+	}
+}

@@ -23,7 +23,7 @@ func (l *leg) newDialog(r *sip.Response, seq uint32, src netip.AddrPort) *dialog
 	if uris := message.ContactURIs(r); len(uris) > 0 {
 		d.target = strings.Clone(uris[0])
 	}
-	d.routeSet = message.RecordRoutes(r)
+	d.routeSet = message.ListOf(r, "record-route")
 	for i, uri := range d.routeSet {
 		d.routeSet[i] = strings.Clone(uri)
 	}

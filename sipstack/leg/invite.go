@@ -29,6 +29,7 @@ type invitation struct {
 	sent    bool   // LegSent was given
 
 	to    transport.Target // where the INVITE went
+	route string           // its Route header lines
 	spare []transport.Target
 	bulky netip.AddrPort // UDP address, if the INVITE is too long for it and TCP was tried
 
@@ -92,6 +93,7 @@ func (v *invitation) address() {
 	l := v.leg
 	l.sentBy = l.trunk.SentBy(v.to)
 	l.parties.setFrom(l.trunk, l.trunk.LocalHost(v.to))
+	v.route = l.trunk.CallRoute()
 	v.branch = message.DeriveBranch(string(l.id), v.cseq, "INVITE")
 }
 
@@ -396,7 +398,7 @@ func (v *invitation) sendAgain(refused engine.LegEvent) bool {
 func (v *invitation) appendInvite(b []byte) []byte {
 	l := v.leg
 	b = message.AppendStart(b, "INVITE", v.requestURI(), v.to.Transport, l.sentBy, v.branch)
-	b = append(b, l.trunk.RouteLine...)
+	b = append(b, v.route...)
 	b = l.parties.appendTo(b, string(l.id), "", v.cseq, "INVITE")
 	b = l.appendContact(b)
 	b = append(b, l.trunk.AgentLines...)
@@ -416,7 +418,7 @@ func (v *invitation) appendHopACK(b []byte, to string, cseq uint32) []byte {
 	l := v.leg
 	at := v.placeOf(cseq)
 	b = message.AppendStart(b, "ACK", at.uri, at.to.Transport, at.sentBy, v.inviteBranch(cseq))
-	b = append(b, l.trunk.RouteLine...)
+	b = append(b, v.route...)
 	b = l.parties.appendFrom(b)
 	b = append(b, "To: "...)
 	b = append(b, to...)
@@ -429,7 +431,7 @@ func (v *invitation) appendHopACK(b []byte, to string, cseq uint32) []byte {
 func (v *invitation) appendCancel(b []byte, cseq uint32) []byte {
 	l := v.leg
 	b = message.AppendStart(b, "CANCEL", v.requestURI(), v.to.Transport, l.sentBy, v.inviteBranch(cseq))
-	b = append(b, l.trunk.RouteLine...)
+	b = append(b, v.route...)
 	b = l.parties.appendTo(b, string(l.id), "", cseq, "CANCEL")
 	return append(b, "Content-Length: 0\r\n\r\n"...)
 }

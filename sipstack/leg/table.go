@@ -325,14 +325,11 @@ func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
 		f(nil)
 		return
 	}
-	if to := t.Targets(); len(to) > 0 {
+	if to := t.CallTargets(); len(to) > 0 {
 		f(to)
 		return
 	}
-	go func() {
-		to, _ := t.Resolved()
-		f(to)
-	}()
+	go func() { f(t.ResolvedCallTargets()) }()
 }
 
 func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {
@@ -340,7 +337,7 @@ func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink
 		s: &k.env, id: id, trunk: t, parties: parties{fromTag: message.DeriveTag(string(id))},
 	}}
 	l.txs.from, l.txs.leg, l.answers.from = &l.endpoint, l, &l.endpoint
-	l.inv = invitation{leg: l, auth: auth.Of(t.Conf.Username, t.Conf.Password)}
+	l.inv = invitation{leg: l, auth: auth.Of(t.Conf.Username, t.Conf.Password), route: t.CallRoute()}
 	l.session.leg = l
 	return l
 }

@@ -58,7 +58,7 @@ func FuzzResponseHeaders(f *testing.F) {
 		if cause := e.Q850; cause < 0 || cause > 127 || e.RetryAfter < 0 || e.RetryAfter > MaxRetryAfter {
 			t.Fatalf("%+v", e)
 		}
-		for _, route := range RecordRoutes(r) {
+		for _, route := range ListOf(r, "record-route") {
 			if strings.TrimSpace(route) == "" {
 				t.Fatalf("%q has an empty route", value)
 			}

@@ -137,10 +137,11 @@ func ParseRetryAfter(value string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// RecordRoutes lists the Record-Route elements in the order of the message.
-func RecordRoutes(m sip.Message) []string {
+// ListOf lists the elements of the headers with a name, such as record-route, in the order of the
+// message.
+func ListOf(m sip.Message, name string) []string {
 	var out []string
-	for _, h := range m.GetHeaders("record-route") {
+	for _, h := range m.GetHeaders(name) {
 		out = append(out, SplitList(h.Value())...)
 	}
 	return out

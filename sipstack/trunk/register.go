@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"dialler/engine"
@@ -67,6 +68,8 @@ type registration struct {
 	to                   transport.Target
 	data                 []byte
 	gap, resendAt, endAt time.Duration
+
+	route atomic.Pointer[serviceRoute] // nil means none; read without mu
 
 	last Registration
 	// next is that of the changed trunk: it begins when this one has ended. waits says that this one
@@ -299,7 +302,8 @@ func (r *registration) send() error {
 	b = append(b, t.RouteLine...)
 	b = append(b, "From: <"+aor+">;tag="+message.DeriveTag(r.callID)+"\r\nTo: <"+aor+">\r\n"...)
 	b = message.AppendCallID(b, r.callID, r.cseq, "REGISTER")
-	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.Params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"...)
+	b = append(b, "Contact: <sip:"+r.user+"@"+sentBy+t.Params+">\r\nExpires: "+strconv.Itoa(asked)+"\r\n"+
+		"Supported: path\r\n"...) // RFC 3327 §5.1
 	b = append(b, t.AgentLines...)
 	b = r.auth.AppendTo(b)
 	b = append(b, "Content-Length: 0\r\n\r\n"...)
@@ -397,6 +401,12 @@ func (r *registration) onGranted(m *sip.Response) {
 		r.roundFailed(m.StatusCode, "the registrar keeps no address of ours", 0, true)
 		return
 	}
+	route, ok := serviceRouteOf(m)
+	if !ok {
+		r.set.log.Warn().Str("trunk", string(r.trunk.Conf.ID)).
+			Msg("the registrar's Service-Route is not one of loose-routing SIP URIs; calls go without it")
+	}
+	r.route.Store(route)
 	lifetime := time.Duration(granted) * time.Second
 	now := r.set.clock.Now()
 	if r.until == 0 {

@@ -127,7 +127,7 @@ func (k *Set) IsPeer(a netip.Addr) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for _, t := range k.byID {
-		for _, to := range t.Targets() {
+		for _, to := range t.peers() {
 			if to.Addr.Addr() == a {
 				return true
 			}
@@ -156,7 +156,7 @@ func (k *Set) At(src netip.AddrPort) (found *Trunk) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	for _, t := range k.byID {
-		for _, to := range t.Targets() {
+		for _, to := range t.peers() {
 			if to.Addr == src {
 				return t
 			}
@@ -178,7 +178,7 @@ func (k *Set) InboundAnswer(a netip.Addr) (code int, phrase string) {
 		if t.Conf.Inbound == 0 || first != nil && first.Conf.ID < t.Conf.ID {
 			continue
 		}
-		for _, to := range t.Targets() {
+		for _, to := range t.peers() {
 			if to.Addr.Addr() == a {
 				first = t
 				break

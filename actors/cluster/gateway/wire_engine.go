@@ -142,6 +142,9 @@ func (w wire) mediaEvent(e *engine.MediaEvent) {
 	w.Flag(&e.Refused)
 	link.Text(w.Wire, &e.Endpoint)
 	link.List(w.Wire, &e.Missed, w.missed)
+	if w.Version() >= 4 {
+		w.Flag(&e.OnHold)
+	}
 }
 
 func (w wire) recording(r *engine.Recording) {

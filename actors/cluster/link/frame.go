@@ -11,8 +11,9 @@ import (
 const (
 	// Version is the latest that this program speaks, Oldest the earliest. 2: a call's quality says
 	// where it was heard from, and calls are heard before they are answered. 3: by which suite it was
-	// encrypted; a trunk's profile has the family of its media.
-	Version = 3
+	// encrypted; a trunk's profile has the family of its media. 4: the silence of a call says whether it
+	// was on hold.
+	Version = 4
 	Oldest  = 1
 )
 

@@ -37,6 +37,7 @@ const kinds = [
   'delete_recording',
   'erase_person',
   'accept_restore',
+  'change_call_frequency',
   'add_voicemail',
   'delete_voicemail',
   'label_verdict',
