@@ -52,8 +52,7 @@ func (s *Store) DueDialouts(ctx context.Context, now time.Time, claim time.Durat
 
 // PutOffDialout notes why a scheduled dialout could not be dialled, and when it is looked at again.
 func (s *Store) PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error {
-	_, err := s.db.Read.Exec(ctx, "UPDATE scheduled_dialouts SET next_at = least($2, expires_at), "+
-		"reason = $3 WHERE id = $1", string(id),
+	_, err := s.db.Read.Exec(ctx, "UPDATE scheduled_dialouts SET next_at = $2, reason = $3 WHERE id = $1", string(id),
 		until, reason)
 	return s.db.Wrap("scheduled dialout not put off", err)
 }

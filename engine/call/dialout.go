@@ -135,7 +135,7 @@ func (d *Dialout) returned(e *Durable) bool {
 	default:
 		d.emit(&TrunkEvent{Trunk: a.Trunk, Leg: a.ID.Leg(1), Over: true, At: c.in.Now})
 		d.emit(&ReleaseNumber{Attempt: a.ID, Number: a.From, End: numberpool.End{NotDialled: true}})
-		d.emit(&DialoutReturned{Attempt: a.ID, Err: e.Err})
+		d.emit(&DialoutReturned{Attempt: a.ID, Times: d.Placed.Command.Times, Err: e.Err})
 		c.Pending, c.Gated, c.Taken = nil, nil, true
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/contact"
 	"dialler/engine/disposition"
 	"dialler/engine/eligibility"
 	"dialler/engine/numberpool"
@@ -182,6 +183,7 @@ type (
 	// from here.
 	DialoutReturned struct {
 		Attempt engine.AttemptID
+		Times   contact.Times // that limit when it is dialled
 		Err     error
 	}
 	// DialoutOver says that the dialout has nothing left to do; Results is how many results it has

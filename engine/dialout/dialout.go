@@ -215,7 +215,7 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 		s.written(e)
 	case *call.DialoutReturned:
 		if !errors.Is(e.Err, journal.ErrNotScheduled) {
-			s.putOff(e.Attempt, s.Seated[e.Attempt], e.Err)
+			s.putOff(e.Attempt, s.Seated[e.Attempt], e.Times, e.Err)
 		}
 	case *Over:
 		if bot, ok := s.Seated[e.Attempt]; ok {
@@ -256,7 +256,7 @@ func (s *State) place(m *Place, barred error) {
 	}
 	switch {
 	case err != nil && m.Scheduled:
-		s.putOff(m.Attempt, m.Command.Bot, err)
+		s.putOff(m.Attempt, m.Command.Bot, m.Command.Times, err)
 		return
 	case err != nil:
 		s.emit(Refuse{m.Request, err})
@@ -418,7 +418,7 @@ func (s *State) fail(id engine.AttemptID, err error) {
 		s.seatBack(w.Bot.ID)
 	}
 	if w.Scheduled {
-		s.putOff(id, w.Bot.ID, err)
+		s.putOff(id, w.Bot.ID, w.Command.Times, err)
 		return
 	}
 	s.emit(Refuse{w.Request, err})

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
 
@@ -219,9 +220,9 @@ func (s *State) dueRead(m *DueRead, barred error) {
 	s.lookAt(next)
 }
 
-// putOff has a scheduled dialout wait on. Of those that wait for capacity the first by priority are tried
+// putOff has a scheduled dialout wait on, until it expires at the latest. Of those that wait for capacity the first by priority are tried
 // at the next look.
-func (s *State) putOff(id engine.AttemptID, bot engine.BotID, err error) {
+func (s *State) putOff(id engine.AttemptID, bot engine.BotID, times contact.Times, err error) {
 	until := s.now.Add(againAfter)
 	var e *engine.Error
 	if errors.As(err, &e) {
@@ -233,6 +234,7 @@ func (s *State) putOff(id engine.AttemptID, bot engine.BotID, err error) {
 			s.Schedule.Full[bot] = struct{}{}
 		}
 	}
+	until = s.now.Add(times.Within(s.now, until.Sub(s.now)))
 	s.emit(PutOff{id, until, engine.ErrorCode(err)})
 	s.lookAt(until)
 }

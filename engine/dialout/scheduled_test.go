@@ -142,6 +142,13 @@ func TestADialoutThatCannotBePlacedWaitsOn(t *testing.T) {
 	f("its bot is inactive", "bot_inactive", againAfter, off, func() {})
 	off.Command.Bot = "gone"
 	f("its bot was deleted", "bot_not_found", againAfter, off, func() {})
+	late := waits("d", 0, 5)
+	soon := d.now.Add(2 * time.Second)
+	late.Command.Bot, late.ExpiresAt, late.Command.Times.ExpiresAt = "off", soon, &soon
+	f("it expires before it would be tried again", "bot_inactive", 2*time.Second, late, func() {})
+	if d.s.Schedule.At.After(soon) { // it is looked at when it expires
+		t.Errorf("at %s", d.s.Schedule.At)
+	}
 	capped := &engine.Error{Kind: engine.KindConflict, Code: engine.CodeCalleeCap, Until: t0.Add(time.Hour)}
 	d.give(&call.DialoutReturned{Attempt: "x", Err: capped})
 	if p := one[PutOff](d); !p.Until.Equal(capped.Until) {

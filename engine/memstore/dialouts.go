@@ -90,9 +90,6 @@ func (s *Store) PutOffDialout(_ context.Context, id engine.AttemptID, until time
 	defer s.mu.Unlock()
 	if d, ok := s.waiting[id]; ok {
 		d.NextAt, d.Reason = until, reason
-		if until.After(d.ExpiresAt) {
-			d.NextAt = d.ExpiresAt
-		}
 		s.waiting[id] = d
 	}
 	return nil
