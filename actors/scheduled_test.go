@@ -252,3 +252,31 @@ func TestADialoutIsCancelledOrCalledAndNeverBoth(t *testing.T) {
 		})
 	})
 }
+
+// Looks for other dialouts come between its last try and its end.
+func TestADialoutThatIsPutOffExpiresAtItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 5*time.Second), nil)
+		r.scheduledRig(func() {
+			ids := []engine.CallID{r.later(1, time.Second, expiring(6500*time.Millisecond)).CallID}
+			for i := range 5 {
+				ids = append(ids, r.later(2+i, 7*time.Second+time.Duration(i)*10*time.Millisecond,
+					expiring(5*time.Second)).CallID)
+			}
+			r.store.View(func() { r.store.BotList[0].Active = false })
+			if err := r.tree.BotsChanged(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute) // virtual
+			for _, id := range ids {
+				a := r.shown(id)
+				if late := a.EndedAt.Sub(*a.ReservedAt); a.Outcome != engine.OutcomeExpired || late > 7500*time.Millisecond {
+					t.Errorf("%s, %s after its time", a.Outcome, late)
+				}
+			}
+			if late := r.shown(ids[0]); late.EndedAt.Sub(*late.ReservedAt) > 7100*time.Millisecond {
+				t.Errorf("ended %s after its time", late.EndedAt.Sub(*late.ReservedAt))
+			}
+		})
+	})
+}

@@ -20,7 +20,7 @@ const dueDialouts = `WITH due AS (
 		SELECT d.id FROM generate_series(-4, 5) p CROSS JOIN LATERAL (
 			SELECT s.id, s.precedence, s.not_before, s.next_at FROM scheduled_dialouts s
 			WHERE s.precedence = p AND s.not_before <= $1 AND s.next_at <= $1
-				AND s.bot_id <> ALL($4::text[])
+				AND (s.bot_id <> ALL($4::text[]) OR s.expires_at <= $1)
 			ORDER BY s.not_before, s.next_at LIMIT $3 FOR UPDATE SKIP LOCKED) d
 		ORDER BY d.precedence, d.not_before, d.next_at, d.id LIMIT $3
 	), gone AS (
@@ -30,14 +30,17 @@ const dueDialouts = `WITH due AS (
 			AND NOT EXISTS (SELECT FROM attempts a WHERE a.id = due.id) RETURNING s.*
 	) SELECT ` + table.ScheduledNames + ` FROM claimed s ORDER BY s.precedence, s.not_before, s.id`
 
-// nextDialout is when the next one comes to its time.
-const nextDialout = `SELECT min(n.not_before) FROM generate_series(-4, 5) p CROSS JOIN LATERAL (
-		SELECT s.not_before FROM scheduled_dialouts s WHERE s.precedence = p AND s.not_before > $1
-		ORDER BY s.not_before LIMIT 1) n`
+// nextDialout is when the next one comes to its time, or one that was put off is to be looked at again.
+const nextDialout = `SELECT min(n.at) FROM generate_series(-4, 5) p CROSS JOIN LATERAL (
+		(SELECT s.not_before AS at FROM scheduled_dialouts s WHERE s.precedence = p AND s.not_before > $1
+			ORDER BY s.not_before LIMIT 1)
+		UNION ALL
+		SELECT min(s.next_at) FROM scheduled_dialouts s
+			WHERE s.precedence = p AND s.not_before <= $1 AND s.next_at > $1) n`
 
 // DueDialouts returns up to limit scheduled dialouts that are to be looked at now, by priority and time;
-// nobody else gets them before claim has passed. Those of the bots in except are left out. next is when the
-// next one comes to its time, nil when none does.
+// nobody else gets them before claim has passed. Those of the bots in except are left out unless they have
+// expired. next is when the next one is to be looked at, nil when none is.
 func (s *Store) DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
 	except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, err error) {
 	if except == nil {

@@ -16,8 +16,8 @@ import (
 type Store interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 	// DueDialouts returns up to limit dialouts whose time has come, by priority and time; nobody else gets
-	// them before claim has passed. Those of the bots in except are left out. next is when the next one comes
-	// to its time, nil when none does.
+	// them before claim has passed. Those of the bots in except are left out unless they have expired. next is
+	// when the next one is to be looked at, nil when none is.
 	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
 		except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, err error)
 	// PutOffDialout notes why a scheduled dialout could not be dialled, and when it is looked at again.

@@ -57,7 +57,7 @@ type Writing struct {
 type (
 	// Look asks the store for dialouts whose turn it is.
 	Look struct{ N int }
-	// DueRead answers ReadDue; Next is when the next dialout comes to its time, nil when none does.
+	// DueRead answers ReadDue; Next is when the next dialout is to be looked at, nil when none is.
 	DueRead struct {
 		Rows []campaign.ScheduledDialout
 		Next *time.Time

@@ -54,8 +54,8 @@ func (s *tables) schedule(w *journal.Write) {
 }
 
 // DueDialouts returns the scheduled dialouts that are to be looked at now, by priority and time, and
-// nobody else gets them before claim has passed; those of the bots in except are left out. next is when the
-// next one comes to its time.
+// nobody else gets them before claim has passed; those of the bots in except are left out unless they have
+// expired. next is when the next one is to be looked at.
 func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duration, limit int,
 	except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, _ error) {
 	s.mu.Lock()
@@ -64,11 +64,8 @@ func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duratio
 		switch {
 		case s.attempts[d.ID] != nil: // dialled through a server that was replaced
 			delete(s.waiting, d.ID)
-		case d.NotBefore.After(now):
-			if next == nil || d.NotBefore.Before(*next) {
-				next = &d.NotBefore
-			}
-		case !d.NextAt.After(now) && !slices.Contains(except, d.Command.Bot):
+		case d.NotBefore.After(now) || d.NextAt.After(now):
+		case !slices.Contains(except, d.Command.Bot) || !now.Before(d.ExpiresAt):
 			due = append(due, d)
 		}
 	}
@@ -80,6 +77,15 @@ func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duratio
 	for i := range due {
 		due[i].NextAt = now.Add(claim)
 		s.waiting[due[i].ID] = due[i]
+	}
+	for _, d := range s.waiting {
+		at := d.NextAt
+		if d.NotBefore.After(at) {
+			at = d.NotBefore
+		}
+		if at.After(now) && (next == nil || at.Before(*next)) {
+			next = &at
+		}
 	}
 	return due, next, nil
 }

@@ -204,6 +204,11 @@ func scheduledDue(t *testing.T, w *world) {
 	if ids, _ := w.dueDialouts(w.now, time.Minute, 3, "bot", "other"); len(ids) > 0 {
 		t.Errorf("of a bot that was left out: %v", ids)
 	}
+	expired := w.scheduled(-2*time.Hour, 5)
+	w.commit(schedule(expired))
+	ids, _ := w.dueDialouts(w.now, time.Minute, 3, "bot")
+	is("one of it that has expired", ids, expired)
+	w.commit(unplaced(expired, engine.OutcomeExpired, w.now))
 	ids, next := w.dueDialouts(w.now, time.Minute, 3, "other")
 	is("the first three", ids, urgent, first, second)
 	if next == nil || !next.Equal(later.NotBefore) {
@@ -219,8 +224,8 @@ func scheduledDue(t *testing.T, w *world) {
 	}
 	ids, next = w.dueDialouts(w.now.Add(2*time.Minute), time.Minute, 9)
 	is("after the claim", ids, urgent, later, first, second, low)
-	if next != nil {
-		t.Errorf("next at %s", next)
+	if next == nil || !next.Equal(w.now.Add(3*time.Minute)) { // one that was taken, and not placed
+		t.Errorf("next at %v", next)
 	}
 	// One was dialled through another server, whose latest commits this one has not seen: its hold is
 	// written again (Renews).
