@@ -187,6 +187,10 @@ const lastDigits = 7
 func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err error) {
 	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
 		out = Erased{}
+		// Whoever makes messages of events has read the number before, or will not find it any more.
+		if _, err := tx.Exec(ctx, "SELECT FROM webhook_follower FOR UPDATE"); err != nil {
+			return err
+		}
 		if err := erasable(ctx, tx, e.Number); err != nil {
 			return err
 		}
