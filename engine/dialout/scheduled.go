@@ -220,8 +220,8 @@ func (s *State) dueRead(m *DueRead, barred error) {
 	s.lookAt(next)
 }
 
-// putOff has a scheduled dialout wait on, until it expires at the latest. Of those that wait for capacity the first by priority are tried
-// at the next look.
+// putOff has a scheduled dialout wait on, until it expires at the latest. Of those that wait for capacity
+// the first by priority are tried at the next look.
 func (s *State) putOff(id engine.AttemptID, bot engine.BotID, times contact.Times, err error) {
 	until := s.now.Add(againAfter)
 	var e *engine.Error
