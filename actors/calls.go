@@ -16,7 +16,7 @@ import (
 	core "dialler/engine/run"
 )
 
-// Dialout places one call outside campaigns.
+// Dialout places one call outside campaigns, or stores it for later.
 func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error) {
 	if err := t.writers.Database.Err(); err != nil {
 		return campaign.DialoutReply{}, err
@@ -49,7 +49,7 @@ const liveWait = 500 * time.Millisecond
 
 // Live refreshes the stored row of an attempt that has not ended.
 func (t *Tree) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
-	if a.State == attempt.Ended {
+	if a.State == attempt.Ended || a.State == attempt.Scheduled {
 		return a
 	}
 	now, err := t.askOwner(ctx, a.ID, callactor.Owner{Campaign: a.Campaign, Contact: a.Contact})
@@ -74,7 +74,7 @@ func (t *Tree) askOwner(ctx context.Context, id engine.AttemptID, of callactor.O
 	return ask[attempt.Attempt](ctx, t, t.campaigns, toRun(of.Campaign, msg))
 }
 
-// stored returns a call's row.
+// stored returns a call's row, or a dialout that waits for its time.
 func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
 	aid, ok := id.Attempt()
 	if !ok {
@@ -84,10 +84,44 @@ func (t *Tree) stored(ctx context.Context, id engine.CallID) (attempt.Attempt, e
 	if err != nil {
 		return attempt.Attempt{}, journal.Unavailable(err)
 	}
-	if !ok {
+	if ok {
+		return a, nil
+	}
+	d, ok, err := t.store.ScheduledDialout(ctx, aid)
+	switch {
+	case err != nil:
+		return attempt.Attempt{}, journal.Unavailable(err)
+	case ok:
+		return d.Shown(), nil
+	}
+	// It may have been placed between the two look-ups.
+	if a, ok, err = t.store.Attempt(ctx, aid); err != nil {
+		return attempt.Attempt{}, journal.Unavailable(err)
+	} else if !ok {
 		return attempt.Attempt{}, call.ErrCallNotFound
 	}
 	return a, nil
+}
+
+// CancelDialout ends a dialout that waits for its time; Conflict "dialout_placed" when it was placed or
+// has ended.
+func (t *Tree) CancelDialout(ctx context.Context, cmd campaign.CancelDialout) error {
+	if err := t.writers.Database.Err(); err != nil {
+		return err
+	}
+	id, _ := cmd.Call.Attempt()
+	d, ok, err := t.store.ScheduledDialout(ctx, id)
+	switch {
+	case err != nil:
+		return journal.Unavailable(err)
+	case !ok:
+		if _, err := t.stored(ctx, cmd.Call); err != nil {
+			return err
+		}
+		return journal.ErrNotScheduled
+	}
+	_, err = ask[any](ctx, t, t.dialout, &dialoutactor.Cancel{Dialout: d, Who: cmd.Who})
+	return err
 }
 
 // SubmitResult stores the result of a conversation, however late it comes.
@@ -113,7 +147,7 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 	return err
 }
 
-// HangUp ends a live call.
+// HangUp ends a live call, or a dialout that waits for its time.
 func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error { return t.tell(ctx, id, "") }
 
 // SendDigits sends keys (0-9, *, #, A-D) to the callee of an answered call.
@@ -129,8 +163,13 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 		if err != nil {
 			return err
 		}
-		if a.State == attempt.Ended {
+		switch {
+		case a.State == attempt.Ended:
 			return call.ErrCallEnded
+		case a.State == attempt.Scheduled && digits != "":
+			return call.ErrNotAnswered
+		case a.State == attempt.Scheduled:
+			return t.CancelDialout(ctx, campaign.CancelDialout{Call: id})
 		}
 		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
 	}
@@ -150,8 +189,11 @@ func (t *Tree) Transfer(ctx context.Context, id engine.CallID, to string) error 
 	if err != nil {
 		return err
 	}
-	if a.State == attempt.Ended {
+	switch a.State { //nolint:exhaustive // in all others it lives
+	case attempt.Ended:
 		return engine.NotFound("call_ended", "")
+	case attempt.Scheduled:
+		return engine.Conflict("call_not_connected", "")
 	}
 	transfer := call.Transfer{Attempt: a.ID, To: to}
 	if a.Campaign == "" {

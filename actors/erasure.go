@@ -2,11 +2,13 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	campaignactor "dialler/actors/campaign"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 	core "dialler/engine/run"
 )
 
@@ -14,9 +16,9 @@ import (
 // in which they are open, and forgets them. Meanwhile the number is held in the database: no intent
 // to dial it is accepted.
 
-// BeginErasure removes a person from the campaigns in which they may still be called (open) and
-// blocks triggers for the number in all of them. The caller holds the number; unless it is erased,
-// triggers are allowed again after a minute.
+// BeginErasure removes a person from the campaigns in which they may still be called (open), cancels the
+// dialouts to them that wait for their time, and blocks triggers for the number in all of them. The caller
+// holds the number; unless it is erased, triggers are allowed again after a minute.
 func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open []engine.CampaignID,
 	reason string) error {
 	for _, id := range all {
@@ -31,6 +33,21 @@ func (t *Tree) BeginErasure(ctx context.Context, n engine.PhoneNumber, all, open
 	}
 	for _, id := range open {
 		if _, err := t.Exclude(ctx, campaign.Exclude{Campaign: id, Number: n, Reason: reason}); err != nil {
+			return err
+		}
+	}
+	return t.cancelDialoutsTo(ctx, n)
+}
+
+// cancelDialoutsTo cancels the dialouts to a number that wait for their time; another node may do so too.
+func (t *Tree) cancelDialoutsTo(ctx context.Context, n engine.PhoneNumber) error {
+	ids, err := t.store.DialoutsTo(ctx, n)
+	if err != nil {
+		return journal.Unavailable(err)
+	}
+	for _, id := range ids {
+		err := t.CancelDialout(ctx, campaign.CancelDialout{Call: id.Call(), Who: engine.System})
+		if err != nil && !errors.Is(err, journal.ErrNotScheduled) {
 			return err
 		}
 	}

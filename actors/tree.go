@@ -55,6 +55,8 @@ type Stats struct {
 	Fleet   fleetactor.Stats
 	Trunks  trunkactor.Stats
 	Numbers numberactor.Stats
+	// Dialouts are those that waited for their time.
+	Dialouts dialoutactor.Stats
 }
 
 // Stats gives the tree's figures.
@@ -184,7 +186,7 @@ func (t *Tree) spawn(cfg Config, p Ports, was *past) (err error) {
 	}
 	t.calls.Fleet, t.calls.Trunks = t.fleet, t.trunks
 	d := &dialoutactor.Deps{Process: t.calls, Store: p.Store, Writers: t.writers, Numbers: t.numbers,
-		LeaseTTL: cfg.LeaseTTL, BotsChanged: t.botsChanged}
+		LeaseTTL: cfg.LeaseTTL, BotsChanged: t.botsChanged, Stats: &t.stats.Dialouts}
 	if t.dialout, err = t.sys.Spawn("dialout", func() actor.Actor { return dialoutactor.New(d) },
 		host.Resumes, host.Restarts, t.mailboxes.Of("")); err != nil {
 		return err

@@ -168,6 +168,10 @@ var Catalogue = []CodeText{
 		"destination_not_allowed", "The installation places no calls there",
 		"Allow the destination, or leave the number out.",
 	},
+	{
+		"dialout_placed", "The dialout was placed, or ended",
+		"Look at the call; hang it up if it is live.",
+	},
 	{"digits_not_sent", "The keys were not sent", "Try again with fewer, before the call is ended."},
 	{"duplicate_column", "A column appears twice", "Rename or remove one."},
 	{"emergency_number", "Emergency numbers are never dialled", "Leave the number out."},
@@ -420,6 +424,10 @@ var Catalogue = []CodeText{
 	{"too_many_logins", "Too many passwords were tried", "Wait for Retry-After."},
 	{"too_many_recordings", "Too many recordings are being sent", "Try again when one has ended."},
 	{"too_many_reports", "Too many reports are being written", "Try again when one has ended."},
+	{
+		"too_many_scheduled", "As many dialouts wait for their time as may",
+		"Cancel some, or send this one later.",
+	},
 	{
 		"too_many_simulations", "As many simulations are under way as the dialler plays at a time",
 		"Try again after Retry-After.",

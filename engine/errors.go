@@ -119,6 +119,8 @@ const (
 	// CodeCalleeCap says that the number was called as often as the installation allows within its
 	// period.
 	CodeCalleeCap = "callee_cap"
+	// CodeDialoutPlaced says that a dialout does not wait for its time any more.
+	CodeDialoutPlaced = "dialout_placed"
 	// CodeNotEligible says that the eligibility hook wants the contact called later;
 	// CodeEligibilityUnknown, that it does not answer, in which case nobody is called.
 	CodeNotEligible        = "not_eligible"

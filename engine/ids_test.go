@@ -101,7 +101,8 @@ func TestOutcomesAndVerdictsAreThoseOfTheRulebook(t *testing.T) {
 	outcomes := fmt.Sprint(Outcomes)
 	if want := "[completed connected_no_result abandoned machine fax no_answer busy rejected invalid_number blocked " +
 		"congestion " +
-		"throttled trunk_error media_error caller_hung_up cancelled excluded lost system_error]"; outcomes != want {
+		"throttled trunk_error media_error caller_hung_up cancelled excluded lost system_error " +
+		"expired]"; outcomes != want {
 		t.Errorf("outcomes %s", outcomes)
 	}
 	if verdicts := fmt.Sprint(Verdicts); verdicts != "[human machine fax sit silence unknown screener]" {

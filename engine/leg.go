@@ -158,6 +158,7 @@ type NotSentReason string
 
 const (
 	NotSentExpired   NotSentReason = "expired"   // the send-by time had passed
+	NotSentOutdated  NotSentReason = "outdated"  // likewise, because the dialout expired (its expires_at)
 	NotSentHeld      NotSentReason = "held"      // another call to the number is live in this process
 	NotSentCancelled NotSentReason = "cancelled" // CancelLeg came first
 	NotSentNoRoute   NotSentReason = "no_route"  // no route, connection refused, name not resolved

@@ -26,6 +26,7 @@ const (
 	OutcomeExcluded          Outcome = "excluded"
 	OutcomeLost              Outcome = "lost" // the process died during the attempt
 	OutcomeSystemError       Outcome = "system_error"
+	OutcomeExpired           Outcome = "expired" // a dialout whose expires_at passed before it was dialled (ADR 57)
 )
 
 // Redial says whether Retry On System may list an outcome.
@@ -33,7 +34,8 @@ type Redial string
 
 const (
 	// RedialNever is for completed (its disposition decides), abandoned (final in its run,
-	// regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody said no).
+	// regulation), blocked (607, 608: unwanted), cancelled and excluded (somebody said no), and expired
+	// (of dialouts only).
 	RedialNever  Redial = "never"
 	RedialListed Redial = "listed" // where an operator lists it
 	// RedialDefault is for outcomes whose default retry is "yes" or "soon". Throttled is one of
@@ -51,7 +53,7 @@ type OutcomeRow struct {
 	Tone     string // its colour there
 }
 
-// OutcomeRows has every outcome, in the order of the specification.
+// OutcomeRows has every outcome, those of the specification in its order.
 var OutcomeRows = [...]OutcomeRow{
 	{OutcomeCompleted, RedialNever, true, "Completed", "green"},
 	{OutcomeConnectedNoResult, RedialListed, true, "Connected, no result", "teal"},
@@ -72,12 +74,13 @@ var OutcomeRows = [...]OutcomeRow{
 	{OutcomeExcluded, RedialNever, false, "Excluded", "grey"},
 	{OutcomeLost, RedialListed, false, "Lost", "red"},
 	{OutcomeSystemError, RedialListed, false, "System error", "red"},
+	{OutcomeExpired, RedialNever, false, "Expired", "grey"},
 }
 
 // OutcomeCount is how many outcomes there are.
 const OutcomeCount = len(OutcomeRows)
 
-// Outcomes lists every outcome, in the order of the specification.
+// Outcomes lists every outcome, in the order of OutcomeRows.
 var Outcomes = func() (list []Outcome) {
 	for _, r := range OutcomeRows {
 		list = append(list, r.Outcome)

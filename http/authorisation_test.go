@@ -20,6 +20,7 @@ POST   /api/v1/contacts/exclude                                  exclude -
 
 GET    /api/v1/calls                                             read viewer
 GET    /api/v1/calls/{call_id}                                   read,dialout viewer
+DELETE /api/v1/calls/{call_id}                                   dialout operator
 POST   /api/v1/calls/{call_id}/hang-up                           dialout operator
 GET    /api/v1/calls/{call_id}/ladder                            read viewer
 POST   /api/v1/calls/{call_id}/transfer                          results -

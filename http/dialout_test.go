@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
 )
 
 const dialoutPath = "/api/v1/sip/dialout"
@@ -87,4 +89,75 @@ func TestDialoutPassesOnWhatTheEngineSays(t *testing.T) {
 		"no_capacity"); a.header.Get("Retry-After") != "5" {
 		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 	}
+}
+
+func TestADialoutForLaterIsAccepted(t *testing.T) {
+	b := newBench(t)
+	at := testAt.Add(time.Hour).Format(time.RFC3339)
+	until := testAt.Add(2 * time.Hour).Format(time.RFC3339)
+	body := `{"bot_id":"bot_1","to_number":"` + mobile + `","not_before":"` + at + `","expires_at":"` + until +
+		`","priority":9}`
+	a := b.byKey("POST", dialoutPath, body, "Idempotency-Key", "k").is(202, "")
+	if a.get("status") != "scheduled" || a.get("not_before") != at || a.get("priority") != 9.0 ||
+		a.header.Get("Location") != "/api/v1/calls/"+string(theCall) {
+		t.Errorf("%s %s", a.body, a.header)
+	}
+	got := b.ports.dialouts[0].Times
+	if !got.NotBefore.Equal(testAt.Add(time.Hour)) || !got.ExpiresAt.Equal(testAt.Add(2*time.Hour)) || *got.Priority != 9 {
+		t.Errorf("%+v", got)
+	}
+	again := b.byKey("POST", dialoutPath, body, "Idempotency-Key", "k").is(202, "")
+	if again.header.Get("Idempotent-Replayed") != "true" || again.get("call_id") != a.get("call_id") ||
+		len(b.ports.dialouts) != 1 {
+		t.Errorf("%s", again.body)
+	}
+	f := func(times string, want ...string) {
+		t.Helper()
+		b.byKey("POST", dialoutPath, `{"bot_id":"b","to_number":"`+mobile+`",`+times+`}`).
+			is(422, "validation_failed", want...)
+	}
+	f(`"not_before":"`+testAt.Add(-time.Hour).Format(time.RFC3339)+`"`, "not_before in_the_past")
+	f(`"not_before":"`+testAt.Add(91*24*time.Hour).Format(time.RFC3339)+`"`, "not_before out_of_range")
+	f(`"not_before":"`+until+`","expires_at":"`+at+`"`, "expires_at contradictory")
+	f(`"not_before":"tomorrow"`, "not_before invalid_format")
+	f(`"priority":10`, "priority out_of_range")
+	b.ports.fail = &engine.Error{Kind: engine.KindTooMany, Code: "too_many_scheduled", RetryAfter: time.Minute}
+	if a := b.byKey("POST", dialoutPath, body).is(429, "too_many_scheduled"); a.header.Get("Retry-After") != "60" {
+		t.Errorf("%s", a.header)
+	}
+}
+
+func TestADialoutThatWaitsIsShownAndCancelled(t *testing.T) {
+	b := newBench(t)
+	path := "/api/v1/calls/" + string(theCall)
+	at := testAt.Add(time.Hour)
+	d := campaign.NewScheduledDialout(theAttempt, campaign.Dialout{Bot: "bot_1", To: mobile,
+		Times: contact.Times{NotBefore: &at}}, testAt)
+	b.ports.attempt = d.Shown()
+	a := b.byKey("GET", path, "").is(200, "")
+	times, _ := a.get("scheduled").(map[string]any)
+	why, _ := a.get("explanation").(map[string]any)
+	if a.get("state") != "scheduled" || a.get("outcome") != nil || a.get("started_at") != nil ||
+		a.get("number_held") != nil || times["not_before"] != at.Format(time.RFC3339) || times["priority"] != 5.0 ||
+		why["code"] != "not_before" || why["next_at"] != at.Format(time.RFC3339) {
+		t.Errorf("%s", a.body)
+	}
+	b.byKey("GET", "/api/v1/calls?state=scheduled", "").is(200, "")
+	if q := b.ports.asked[len(b.ports.asked)-1]; q.State != "scheduled" {
+		t.Errorf("%+v", q)
+	}
+	b.byKey("DELETE", path, "").is(200, "")
+	if got := b.ports.unscheduled; len(got) != 1 || got[0].Call != theCall || got[0].Who.Key == "" {
+		t.Errorf("%+v", got)
+	}
+	b.do("DELETE", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.byKey("DELETE", "/api/v1/calls/CAx", "").is(404, "call_not_found")
+	// One that ended while it waited has not begun.
+	b.ports.attempt = d.Ended(engine.OutcomeExpired, at.Add(time.Hour), 0)
+	if a := b.byKey("GET", path, "").is(200, ""); a.get("outcome") != "expired" || a.get("started_at") != nil ||
+		a.get("scheduled") != nil {
+		t.Errorf("%s", a.body)
+	}
+	b.ports.fail = engine.Conflict(engine.CodeDialoutPlaced, "")
+	b.byAdmin("DELETE", path, "").is(409, "dialout_placed")
 }

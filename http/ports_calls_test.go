@@ -19,6 +19,10 @@ func (p *ports) Dialout(_ context.Context, c campaign.Dialout) (campaign.Dialout
 	if fail != nil {
 		return campaign.DialoutReply{}, fail
 	}
+	if c.Times.NotBefore != nil {
+		d := campaign.NewScheduledDialout(theAttempt, c, testAt)
+		return d.Reply(), p.commit(c.Idempotency, 202, d.Reply())
+	}
 	reply := campaign.DialoutReply{Status: "ok", CallID: theCall, AttemptID: theAttempt, BotID: c.Bot,
 		ToNumber: c.To.E164(), FromNumber: "+493023125000", CreatedAt: testAt}
 	return reply, p.commit(c.Idempotency, 201, reply)
@@ -61,6 +65,12 @@ func (p *ports) HangUp(_ context.Context, id engine.CallID) error {
 	defer p.lock()()
 	p.hungUp = append(p.hungUp, id)
 	return cmp.Or(p.hangFail, p.fail)
+}
+
+func (p *ports) CancelDialout(_ context.Context, c campaign.CancelDialout) error {
+	defer p.lock()()
+	p.unscheduled = append(p.unscheduled, c)
+	return p.fail
 }
 
 func (p *ports) SendDigits(_ context.Context, _ engine.CallID, digits string) error {

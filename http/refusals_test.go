@@ -104,6 +104,8 @@ func operations() []operation {
 	return []operation{
 		{"/api/v1/sip/dialout", dialoutPath, dialout, slices.Concat(everyRoute(dialout), repeated(dialout), []row{
 			{says: "the call is placed", status: 201},
+			{says: "it is stored for later", status: 202,
+				body: to(`,"not_before":"` + testAt.Add(time.Hour).Format(time.RFC3339) + `"`)},
 			{says: "with an administrator's token", who: "Authorization admin", status: 201},
 			{says: "with variables", body: to(`,"variables":{"a":"b"}`), status: 201},
 			{says: "with connected_event", body: to(`,"connected_event":{"a":"b"}`), status: 201},
@@ -208,6 +210,8 @@ func operations() []operation {
 			{says: "of a campaign that the key may not use", who: "X-API-Key elsewhere", status: 404, code: "call_not_found"},
 			{says: "the call is over", given: func(b *bench) { b.ports.hangFail = engine.NotFound("call_ended", "Over.") },
 				status: 404, code: "call_ended"},
+			{says: "a scheduled one is being placed just now", status: 409, code: "dialout_placed",
+				given: func(b *bench) { b.ports.hangFail = engine.Conflict(engine.CodeDialoutPlaced, "") }},
 			{says: "faster than the key's limit", given: (*bench).slowKeys, status: 429, code: "rate_limited"},
 			{says: "the fault is the dialler's", given: fails(errBoom), status: 500, code: "internal"},
 			{says: "the database is away", given: fails(engine.Unavailable("database_unavailable", "Away.", time.Second)),

@@ -60,6 +60,7 @@ func (s *Server) table() []*route {
 		on("GET", v1+"/calls", readers, s.calls.List),
 		on("GET", v1+"/calls/{call_id}", wire.Access{Scope: wire.ScopeRead, AlsoScope: wire.ScopeDialout,
 			Role: wire.RoleViewer}, s.calls.Show),
+		on("DELETE", v1+"/calls/{call_id}", wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator}, s.calls.Cancel),
 		on("POST", v1+"/calls/{call_id}/hang-up", wire.Access{Scope: wire.ScopeDialout, Role: wire.RoleOperator},
 			s.calls.HangUp),
 		on("GET", v1+"/calls/{call_id}/ladder", readers, s.calls.ShowLadder),

@@ -187,6 +187,16 @@ func TestTheGoClientDoesWhatAnIntegrationNeeds(t *testing.T) {
 		t.Errorf("listed: %v", listed)
 	}
 	_ = refused(crm.HangUp(ctx, placed.CallID), 404, "call_ended")
+	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
+	later, err := crm.Dialout(ctx, client.Dialout{BotID: ourBot, ToNumber: newNumber(), NotBefore: tomorrow,
+		ExpiresAt: tomorrow.Add(time.Hour)})
+	must(err)
+	if call, err = crm.Call(ctx, later.CallID); err != nil || later.Status != "scheduled" || call.State != "scheduled" ||
+		call.Scheduled == nil || !call.Scheduled.NotBefore.Equal(tomorrow) || call.Explanation.Code != "not_before" {
+		t.Errorf("for tomorrow: %+v, %+v, %v", later, call, err)
+	}
+	must(crm.CancelDialout(ctx, later.CallID))
+	_ = refused(crm.CancelDialout(ctx, later.CallID), 409, "dialout_placed")
 
 	// The results of all of it.
 	eventually(t, "both contacts are completed", func() bool {

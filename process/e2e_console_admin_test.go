@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/engine"
 )
 
 // The administration pages in a real browser, one script for each part; all use one world.
@@ -29,11 +30,14 @@ func TestAnAdministratorSetsUpTheDiallerInTheConsole(t *testing.T) {
 		taken.Add(1)
 	}))
 	defer hook.Close()
+	later := newNumber()
+	rep := w.dialoutAt(later, time.Hour, nil)
 	for _, script := range []string{"admin-access.mjs", "admin-lines.mjs", "admin-rules.mjs"} {
 		w.browse(script, "EMAIL", admin, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "FIRST", FirstAdminEmail,
 			"TRUNK", "model", "BOT", "Anna", "NUMBER", ourNumber, "TO", newNumber(), "OTHER", newNumber(), "HOOK",
-			hook.URL+"/hook")
+			hook.URL+"/hook", "LATER", later)
 	}
+	w.ended(rep.CallID, engine.OutcomeCancelled)
 	w.act(id, "stop").expect(200)
 	w.quiet()
 }

@@ -310,6 +310,16 @@ func (s *Store) Attempt(ctx context.Context, id engine.AttemptID) (attempt.Attem
 	return s.Store.Attempt(ctx, id)
 }
 
+// DueDialouts implements actors.Store.
+func (s *Store) DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
+	except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, err error) {
+	var down bool
+	if s.View(func() { down = s.down }); down {
+		return nil, nil, errDown
+	}
+	return s.Store.DueDialouts(ctx, now, claim, limit, except)
+}
+
 // BeginImport implements actors.Imports.
 func (s *Store) BeginImport(ctx context.Context, imp campaign.Import) error {
 	if err := s.wait(ctx); err != nil {

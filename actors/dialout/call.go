@@ -69,6 +69,8 @@ func (c *dialoutCall) carryOut(e call.Effect) bool {
 		d.WhenSettled(e, c.parent)
 	case *call.DialoutSuppressed:
 		d.Root.Send(c.parent, e)
+	case *call.DialoutReturned:
+		d.Root.Send(c.parent, e)
 	case *call.DialoutOver:
 		d.Root.Send(c.parent, &over{Attempt: e.Attempt, PID: c.Self, Results: e.Results})
 	default:

@@ -9,11 +9,22 @@ import (
 	callactor "dialler/actors/call"
 	"dialler/actors/writer"
 	"dialler/engine"
+	"dialler/engine/campaign"
 )
 
 // Store is what the calls outside campaigns need from the database.
 type Store interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
+	// DueDialouts returns up to limit dialouts whose time has come, by priority and time; nobody else gets
+	// them before claim has passed. Those of the bots in except are left out unless they have expired. next is
+	// when the next one is to be looked at, nil when none is.
+	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
+		except []engine.BotID) (due []campaign.ScheduledDialout, next *time.Time, err error)
+	// PutOffDialout notes why a scheduled dialout could not be dialled, and when it is looked at again.
+	PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error
+	// ScheduledDialout returns a dialout that waits for its time, DialoutsTo lists those to a number.
+	ScheduledDialout(ctx context.Context, id engine.AttemptID) (d campaign.ScheduledDialout, ok bool, err error)
+	DialoutsTo(ctx context.Context, n engine.PhoneNumber) ([]engine.AttemptID, error)
 }
 
 // Deps are what the calls outside campaigns need in addition to what all calls need.
@@ -25,4 +36,5 @@ type Deps struct {
 	LeaseTTL time.Duration // of the seats
 	// BotsChanged broadcasts the configured bots.
 	BotsChanged func([]engine.Bot)
+	Stats       *Stats
 }

@@ -77,7 +77,10 @@ func (o *dialout) Receive(ctx actor.Context) {
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	case *core.BotsChanged:
 		o.apply(ctx, &admission.BotsChanged{Bots: m.Bots})
-		o.ready = true
+		if !o.ready {
+			o.ready = true
+			o.apply(ctx, &admission.Look{})
+		}
 		stash := o.stash
 		o.stash = nil
 		for _, s := range stash {
@@ -110,10 +113,11 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 	switch m := msg.(type) {
 	case *Place:
 		o.apply(ctx, &admission.Place{Command: m.Command, Request: host.Request(sender),
-			Attempt:  engine.AttemptID(host.NewID(o.d.Clock.Now())),
-			LookedUp: m.lookedUp})
+			Attempt: o.attemptOf(&m.Command), LookedUp: m.lookedUp})
+	case *Cancel:
+		o.apply(ctx, &admission.Cancel{Dialout: m.Dialout, Who: m.Who, Request: host.Request(sender)})
 	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *engine.SocketEvent, *admission.TooLate,
-		*admission.AskAgain:
+		*admission.AskAgain, *admission.Look, *admission.DueRead, *call.Durable, *call.DialoutReturned:
 		o.apply(ctx, m)
 	case *over:
 		if m.Results < o.results[m.Attempt] {
@@ -188,7 +192,7 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 func (o *dialout) apply(ctx actor.Context, event any) {
 	now := o.d.Clock.Now()
 	o.effects = o.state.Apply(admission.Input{Now: now, Boot: o.d.Clock.Boot(), Event: event, Barred: o.barred(),
-		Heard: func(id engine.BotID) bool { return o.d.Reach.Heard(id, now) }}, o.effects[:0])
+		Heard: func(id engine.BotID) bool { return o.d.Reach.Heard(id, now) }, Here: o.d.Here()}, o.effects[:0])
 	for _, e := range o.effects {
 		o.do(ctx, e)
 	}
@@ -253,6 +257,9 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 	case admission.Later:
 		d.After(e.After, o.self, e.Event)
 	default:
+		if o.wait(effect) {
+			return
+		}
 		panic(fmt.Sprintf("actors: no handler for effect %T of a dialout's admission", effect))
 	}
 }

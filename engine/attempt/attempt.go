@@ -11,6 +11,10 @@ import (
 type State string
 
 const (
+	// Scheduled is a dialout that waits for its time: it has no attempt yet, and no machine is ever in
+	// this state.
+	Scheduled State = "scheduled"
+
 	Reserved  State = "reserved"  // leases held, intent not yet durable or INVITE not yet sent
 	Dialling  State = "dialling"  // an INVITE left
 	Ringing   State = "ringing"   // an 18x came
@@ -21,8 +25,11 @@ const (
 	Ended     State = "ended"
 )
 
-// States lists every state in order.
+// States lists every state of a machine, in order.
 var States = []State{Reserved, Dialling, Ringing, Answered, Screening, Bridging, Connected, Ended}
+
+// ShownStates lists every state in which calls are shown, in order.
+var ShownStates = append([]State{Scheduled}, States...)
 
 // Leg is one INVITE of an attempt.
 type Leg struct {
@@ -121,6 +128,9 @@ type Attempt struct {
 	// AwaitsResult means that its contact still waits for the result, so that Outcome is not final.
 	// It comes from the contact's row; it is shown with the attempt, but never stored with it.
 	AwaitsResult bool `json:"awaits_result,omitempty"`
+	// Waits is set in the state Scheduled: for what the dialout waits. It is shown with the attempt, but
+	// never stored with it.
+	Waits *Waits `json:"waits,omitempty"`
 
 	Legs []Leg
 	// Peers are the far legs of an answered call: that of a bot reached by SIP, and those of
@@ -128,6 +138,15 @@ type Attempt struct {
 	Peers []Peer
 	// Transfer is the latest transfer requested.
 	Transfer *Transfer
+}
+
+// Waits is for what a scheduled dialout waits.
+type Waits struct {
+	NotBefore time.Time `json:"not_before"`
+	ExpiresAt time.Time `json:"expires_at"`
+	Priority  int       `json:"priority"`
+	// Reason is the code of why it could not be dialled when it was last tried, "" if it was not.
+	Reason string `json:"reason,omitempty"`
 }
 
 // FinalOutcome is the outcome once it is final, otherwise nil.

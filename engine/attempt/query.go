@@ -23,3 +23,9 @@ type Query struct {
 
 // Narrow says whether the query filters by something that no index covers.
 func (q *Query) Narrow() bool { return q.Trunk != "" || q.State != "" || q.Outcome != "" }
+
+// Waiting says whether the query may find dialouts that wait for their time.
+func (q *Query) Waiting() bool {
+	return q.Campaign == "" && q.Contact == "" && q.Trunk == "" && q.Outcome == "" &&
+		(q.State == "" || q.State == Scheduled)
+}

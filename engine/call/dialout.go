@@ -7,6 +7,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
+	"dialler/engine/numberpool"
 )
 
 // dialoutLimit bounds the conversation of a call outside campaigns.
@@ -22,6 +23,8 @@ type Dialout struct {
 	// way.
 	Awaiting bool
 	Taken    int // results that were passed on to it
+	// Unplaced says that it was scheduled, and that its intent is not known to be stored.
+	Unplaced bool
 }
 
 // NewDialout returns a call that is about to be placed (PlaceDialout follows) or whose legs remain
@@ -51,7 +54,16 @@ func (d *Dialout) handle(event any) {
 	case *Restarted:
 		d.restart()
 	case *Durable:
-		d.Call.durable(e)
+		if !d.returned(e) {
+			d.Call.durable(e)
+		}
+	case *engine.LegEvent:
+		if e.NotSent == engine.NotSentExpired && d.expired() {
+			outdated := *e
+			outdated.NotSent = engine.NotSentOutdated
+			e = &outdated
+		}
+		d.Call.receive(e)
 	case *StoreResult:
 		if !e.Fetched {
 			d.Taken++
@@ -92,13 +104,46 @@ func (d *Dialout) handle(event any) {
 func (d *Dialout) emit(e Effect) { d.Call.emit(e) }
 
 func (d *Dialout) place(p *PlaceDialout) {
-	d.Placed = p
+	d.Placed, d.Unplaced = p, p.Scheduled
 	cmd, process := &p.Command, d.Call.in.Process
 	d.adopt(attempt.Attempt{ID: p.Attempt, Run: 0, Pass: 1, Number: 1, Bot: d.Call.Bot.ID, To: cmd.To, From: p.From,
 		Trunk: p.Trunk, Node: process.Here(), Variables: cmd.Variables, Key: cmd.Who.Key, State: attempt.Reserved,
 		ResultToken: tokenHash(process.ResultToken(p.Attempt.Call()))})
 	d.Call.Only = cmd.Trunk
-	d.Call.begin(d.Call.Limits.SendByTimeout, p.Validity, p.Media)
+	d.Call.begin(cmd.Times.Within(d.Call.in.Now, d.Call.Limits.SendByTimeout), p.Validity, p.Media)
+}
+
+// returned gives a scheduled dialout back whose intent was refused: it waits on, or another node has it.
+// What forbids the call for good ends it, as any other dialout.
+func (d *Dialout) returned(e *Durable) bool {
+	c := &d.Call
+	if !d.Unplaced || len(c.Pending) == 0 || c.Pending[0].Step != e.Step || c.Pending[0].Write.Intent == nil {
+		return false
+	}
+	code := engine.ErrorCode(e.Err)
+	switch a := &c.Machine.A; {
+	case e.Err == nil:
+		d.Unplaced = false
+		return false
+	case code == engine.CodeSuppressed, code == engine.CodeDestination:
+		return false
+	case a.State != attempt.Reserved: // it was given up meanwhile
+		if code == engine.CodeDialoutPlaced {
+			c.Pending[0].Write.Events = nil // whoever placed it has told them
+		}
+		return false
+	default:
+		d.emit(&TrunkEvent{Trunk: a.Trunk, Leg: a.ID.Leg(1), Over: true, At: c.in.Now})
+		d.emit(&ReleaseNumber{Attempt: a.ID, Number: a.From, End: numberpool.End{NotDialled: true}})
+		d.emit(&DialoutReturned{Attempt: a.ID, Times: d.Placed.Command.Times, Err: e.Err})
+		c.Pending, c.Gated, c.Taken = nil, nil, true
+		return true
+	}
+}
+
+// expired says that it must not be dialled any more.
+func (d *Dialout) expired() bool {
+	return d.Placed != nil && d.Placed.Command.Times.Within(d.Call.in.Now, 1) <= 0
 }
 
 // recover ends what an earlier process left of the call.
@@ -194,6 +239,10 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 	if cmd.DayCap > 0 {
 		w.Intent.KeyCap = &journal.KeyCap{Key: cmd.Who.Key, Calls: cmd.DayCap, Now: now}
 	}
+	if w.Unschedule = d.Unplaced; w.Unschedule {
+		w.Intent.NotAfter = at.SendBy
+		return then
+	}
 	r := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 		ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: now.UTC()}
 	if cmd.Idempotency.Present() {
@@ -203,7 +252,10 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 	return then
 }
 
-func (d *Dialout) ended(*journal.Write) Then       { return Then{} }
+func (d *Dialout) ended(w *journal.Write) Then {
+	w.Unschedule = d.Unplaced
+	return Then{}
+}
 func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 
 // line manages the seat, which was held before the call: it is granted when requested, and given

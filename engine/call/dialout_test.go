@@ -373,3 +373,78 @@ func TestADialoutTellsItsVerdict(t *testing.T) {
 		t.Errorf("%+v", w.Events[0])
 	}
 }
+
+// scheduledRig is a dialout whose time has come and which expires in a minute.
+func scheduledRig(t *testing.T) *rig {
+	t.Helper()
+	r := dialoutRig(t)
+	until := start.Add(time.Minute)
+	p := placed1(first)
+	p.Scheduled, p.Request, p.Command.Times.ExpiresAt = true, "", &until
+	r.on(p, "own a", "count attempt", "write 1 attempt.reserved +intent")
+	w := r.write()
+	if !w.Unschedule || w.Reply != nil || !w.Intent.NotAfter.Equal(w.Attempts[0].SendBy) {
+		t.Errorf("%+v", w)
+	}
+	return r
+}
+
+func TestAScheduledDialoutIsPlacedByTheWriteOfItsIntent(t *testing.T) {
+	r := scheduledRig(t)
+	r.on(&Durable{Step: 1}, "open media", "count leg_placed", "place leg a.1")
+	r.apply(r.leg(1, engine.LegSent))
+	r.clear()
+	r.apply(r.leg(1, engine.LegRefused, code(486)))
+	if w := r.write(); w.Unschedule || w.Attempts[0].Outcome != engine.OutcomeBusy {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestAScheduledDialoutWhoseIntentIsRefusedWaitsOn(t *testing.T) {
+	for _, err := range []error{journal.ErrNumberHeld, journal.ErrNotInTime, journal.ErrNotScheduled} {
+		r := scheduledRig(t)
+		r.on(&Durable{Step: 1, Err: err}, "trunk trunk a.1 over", "release number of a not dialled",
+			"returned "+engine.ErrorCode(err), "dialout over 0")
+	}
+	// What forbids the call ends it, as it ends others.
+	r := scheduledRig(t)
+	r.on(&Durable{Step: 1, Err: journal.ErrSuppressed}, "trunk trunk a.1 over", "release number of a not dialled", "over",
+		"write 2 attempt.reserved attempt.ended +free")
+	if w := r.write(); !w.Unschedule || w.Attempts[0].Outcome != engine.OutcomeBlocked {
+		t.Errorf("%+v", w)
+	}
+	r.on(&Durable{Step: 2}, "forget legs of a", "dialout over 0")
+}
+
+// Somebody hangs it up before its intent is known to be stored.
+func TestAScheduledDialoutThatIsGivenUpDoesNotComeAgain(t *testing.T) {
+	r := scheduledRig(t)
+	r.apply(&Keys{Attempt: first, Request: someone})
+	if w := r.write(); !w.Unschedule || w.Attempts[0].Outcome != engine.OutcomeCancelled {
+		t.Errorf("%v, %+v", r.log, w)
+	}
+	r.clear()
+	r.on(&Durable{Step: 1, Err: journal.ErrNumberHeld}, "write 3 attempt.reserved")
+	r = scheduledRig(t)
+	r.apply(&Keys{Attempt: first, Request: someone})
+	r.clear()
+	r.on(&Durable{Step: 1, Err: journal.ErrNotScheduled}) // another node has it, and tells
+	r.on(&Durable{Step: 2, Err: journal.ErrNotScheduled}, "forget legs of a", "dialout over 0")
+}
+
+func TestADialoutLeavesNoLaterThanItExpires(t *testing.T) {
+	r := dialoutRig(t)
+	until := start.Add(3 * time.Second)
+	p := placed1(first)
+	p.Command.Times.ExpiresAt = &until
+	r.apply(p)
+	if by := r.write().Attempts[0].SendBy; !by.Equal(until) {
+		t.Errorf("send by %s", by)
+	}
+	r.durable(1)
+	r.now = until
+	r.apply(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = engine.NotSentExpired }))
+	if a := r.write().Attempts[0]; a.Outcome != engine.OutcomeExpired || a.Consumed || a.Live() {
+		t.Errorf("%s, consumed %v", a.Outcome, a.Consumed)
+	}
+}

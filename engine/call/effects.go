@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/contact"
 	"dialler/engine/disposition"
 	"dialler/engine/eligibility"
 	"dialler/engine/numberpool"
@@ -178,6 +179,13 @@ type (
 		Attempt engine.AttemptID
 		Op      int
 	}
+	// DialoutReturned says that a scheduled dialout was not placed (Err): it waits on, or is not to be placed
+	// from here.
+	DialoutReturned struct {
+		Attempt engine.AttemptID
+		Times   contact.Times // that limit when it is dialled
+		Err     error
+	}
 	// DialoutOver says that the dialout has nothing left to do; Results is how many results it has
 	// taken.
 	DialoutOver struct {
@@ -213,7 +221,7 @@ var Effects = []Effect{
 	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{}, &Replaced{},
 	&ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
-	&DialoutSuppressed{}, &DialoutOver{}, &Refused{}, CountAttempt,
+	&DialoutSuppressed{}, &DialoutReturned{}, &DialoutOver{}, &Refused{}, CountAttempt,
 	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.HearEarly{}, attempt.AnswerMedia{}, attempt.DetachBot{},
 	attempt.JoinPeer{}, attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{},
 	attempt.LeaveVoicemail{},

@@ -100,6 +100,9 @@ type (
 		From     engine.PhoneNumber
 		Validity Validity
 		Socket   engine.SocketID // opened for the call, or ""
+		// Scheduled says that it has waited for its time: the request was answered then, and a refused intent
+		// leaves it waiting.
+		Scheduled bool
 	}
 	// Durable reports the fate of a write: it is in the database, was refused by it (Err), or is in
 	// the spool. A spooled write is reported again once the database has it.

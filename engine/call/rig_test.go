@@ -407,6 +407,8 @@ func (r *rig) name(e Effect) string {
 		return "fetch " + short(e.Attempt)
 	case *LoadContact:
 		return "load " + string(e.Contact)
+	case *DialoutReturned:
+		return "returned " + engine.ErrorCode(e.Err)
 	case *DialoutSuppressed:
 		return fmt.Sprintf("suppressed %d", e.Op)
 	case *DialoutOver:

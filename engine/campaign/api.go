@@ -138,14 +138,17 @@ type ExclusionsImported struct {
 	Deadline time.Time
 }
 
-// Dialout places one call outside campaigns.
+// Dialout places one call outside campaigns: now, or with a Times.NotBefore then.
 type Dialout struct {
 	Bot       engine.BotID
 	To        engine.PhoneNumber
 	From      engine.PhoneNumber // "" = choose
 	Trunk     engine.TrunkID     // the only trunk that may carry it; "" = any
 	Variables map[string]string
-	Who       engine.Who
+	// Times limit when it may be dialled; of those that wait for a seat of a bot the highest priority gets
+	// the next one.
+	Times contact.Times
+	Who   engine.Who
 	// DayCap bounds the dialouts of the key within 24 hours, 0 = no cap.
 	DayCap int
 	// Transfers says to whom the bot may hand the call over; by default to nobody.
@@ -156,13 +159,23 @@ type Dialout struct {
 
 // DialoutReply is the body of a successful dialout.
 type DialoutReply struct {
-	Status     string           `json:"status"` // ok
+	Status     string           `json:"status"` // ok, scheduled
 	CallID     engine.CallID    `json:"call_id"`
 	AttemptID  engine.AttemptID `json:"attempt_id"`
 	BotID      engine.BotID     `json:"bot_id"`
 	ToNumber   string           `json:"to_number"`
 	FromNumber string           `json:"from_number"`
 	CreatedAt  time.Time        `json:"created_at"`
+	// Of a scheduled one:
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Priority  *int       `json:"priority,omitempty"`
+}
+
+// CancelDialout ends a dialout that waits for its time.
+type CancelDialout struct {
+	Call engine.CallID
+	Who  engine.Who
 }
 
 // SubmitResult stores the result of a conversation: an idempotent upsert by call, accepted late.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/cadence"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
@@ -91,6 +92,20 @@ func Explain(q Question) Explanation {
 		return q.tooLate(q.later())
 	}
 	return q.tooLate(q.due())
+}
+
+// ExplainDialout says why a scheduled dialout is not dialled now.
+func ExplainDialout(w *attempt.Waits, now time.Time) Explanation {
+	switch {
+	case !now.Before(w.ExpiresAt):
+		return because(WhyExpires, "it may be called until %s; it becomes final in a moment", clock(&w.ExpiresAt))
+	case now.Before(w.NotBefore):
+		return until(WhyNotBefore, w.NotBefore, "it is called from then on, as whoever asked for the call said")
+	case w.Reason != "":
+		return because(w.Reason, "its time has come, but it could not be placed (%s); it is tried again until %s", w.Reason,
+			clock(&w.ExpiresAt))
+	}
+	return because(WhyQueued, "its time has come, and it is being placed")
 }
 
 // tooLate says that a contact expires before it can be dialled.

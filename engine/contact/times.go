@@ -99,13 +99,29 @@ func example(after time.Time, given *time.Time) string {
 	return after.Add(2 * time.Hour).Truncate(time.Hour).In(zone).Format(time.RFC3339)
 }
 
+// Precedence is how a priority is stored: the lower comes first.
+func (t Times) Precedence() int {
+	if t.Priority == nil {
+		return 0
+	}
+	return DefaultPriority - *t.Priority
+}
+
+// Within is how much of a duration is left until ExpiresAt, from now on; at most 0 once it has passed.
+func (t Times) Within(now time.Time, most time.Duration) time.Duration {
+	if t.ExpiresAt != nil {
+		most = min(most, t.ExpiresAt.Sub(now))
+	}
+	return most
+}
+
 // Priority is the contact's priority.
 func (c *Contact) Priority() int { return DefaultPriority - c.Precedence }
 
 // Take gives the contact what a newer request says. An earlier time that contradicts it gives way.
 func (c *Contact) Take(t Times) {
 	if t.Priority != nil {
-		c.Precedence = DefaultPriority - *t.Priority
+		c.Precedence = t.Precedence()
 	}
 	if t.NotBefore != nil {
 		c.NotBefore = t.NotBefore
@@ -152,10 +168,7 @@ func (c *Contact) DialWithin(now time.Time, most time.Duration) time.Duration {
 	if c.NotYet(now) || c.Expired(now) {
 		return 0
 	}
-	if c.ExpiresAt != nil {
-		most = min(most, c.ExpiresAt.Sub(now))
-	}
-	return most
+	return Times{ExpiresAt: c.ExpiresAt}.Within(now, most)
 }
 
 // judgeExpiry ends the wait for a dial of a contact that has expired, as the suppression of its

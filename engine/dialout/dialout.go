@@ -1,7 +1,8 @@
 // Package dialout admits calls outside campaigns: it gathers a seat, a trunk channel and a caller
 // ID for each, in this order, and never over-dials: the seat is held first (SEMANTICS §10). A bot of
 // which only connections are asked, and that nobody has heard lately, takes the call's session
-// before anybody is called. The call itself belongs to package call.
+// before anybody is called. A dialout that is not to be placed yet is stored, and looked for when its
+// time has come. The call itself belongs to package call.
 //
 // It must not know actors, clocks or the store: events come in as an Input, effects go out.
 //
@@ -11,6 +12,7 @@
 package dialout
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
+	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 	"dialler/engine/quota"
 )
@@ -39,8 +42,10 @@ type State struct {
 	// Seated maps the calls that hold a seat to its bot.
 	Seated map[engine.AttemptID]engine.BotID
 	// Sockets are opened ahead of calls that are not over.
-	Sockets map[engine.AttemptID]engine.SocketID
+	Sockets  map[engine.AttemptID]engine.SocketID
+	Schedule Schedule
 
+	here  engine.Incarnation
 	now   time.Time
 	boot  engine.BootTime
 	heard func(engine.BotID) bool
@@ -66,28 +71,33 @@ type Want struct {
 	Seated   bool
 	Validity call.Validity      // of what was granted
 	Ready    *call.PlaceDialout // only its socket is missing
+	// Scheduled says that it has waited for its time: there is no request to be answered.
+	Scheduled bool
 }
 
 // Input is one event, with the process's state at that time.
 type Input struct {
 	Now  time.Time
 	Boot engine.BootTime
-	// Event is a pointer to one of the types below, *fleet.Allotted, *call.TrunkReserved or
-	// *engine.SocketEvent.
+	// Event is a pointer to one of the types below, or to a fleet.Allotted, call.TrunkReserved,
+	// engine.SocketEvent, call.Durable or call.DialoutReturned.
 	Event any
 	// Barred is why this process places no call now; nil means that it does.
 	Barred error
 	// Heard says whether a bot has lately taken a call.
 	Heard func(engine.BotID) bool
+	Here  engine.Incarnation // this node, 0 outside a cluster
 }
 
 type (
-	// Place requests a call. LookedUp says that the database was asked for an unknown bot.
+	// Place requests a call. LookedUp says that the database was asked for an unknown bot, Scheduled that
+	// it has waited for its time.
 	Place struct {
-		Command  campaign.Dialout
-		Request  engine.Request
-		Attempt  engine.AttemptID
-		LookedUp bool
+		Command   campaign.Dialout
+		Request   engine.Request
+		Attempt   engine.AttemptID
+		LookedUp  bool
+		Scheduled bool
 	}
 	// NumberLeased answers LeaseNumber.
 	NumberLeased struct {
@@ -184,13 +194,14 @@ func botUnavailable(reason string) error {
 func New() *State {
 	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{},
 		Wants:  map[engine.AttemptID]*Want{},
-		Seated: map[engine.AttemptID]engine.BotID{}, Sockets: map[engine.AttemptID]engine.SocketID{}}
+		Seated: map[engine.AttemptID]engine.BotID{}, Sockets: map[engine.AttemptID]engine.SocketID{},
+		Schedule: Schedule{Writes: map[int]Writing{}, Full: map[engine.BotID]struct{}{}}}
 }
 
 // Apply takes one input and appends the effects to dst in the order in which they must be carried
 // out. It ignores unknown events.
 func (s *State) Apply(in Input, dst []Effect) []Effect {
-	s.now, s.boot, s.heard, s.out = in.Now, in.Boot, in.Heard, dst
+	s.now, s.boot, s.heard, s.here, s.out = in.Now, in.Boot, in.Heard, in.Here, dst
 	switch e := in.Event.(type) {
 	case *Place:
 		s.place(e, in.Barred)
@@ -213,6 +224,19 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 		}
 	case *Renew:
 		s.renew()
+		s.lookAgain()
+	case *Look:
+		s.look(e, in.Barred)
+	case *DueRead:
+		s.dueRead(e, in.Barred)
+	case *Cancel:
+		s.cancel(e)
+	case *call.Durable:
+		s.written(e)
+	case *call.DialoutReturned:
+		if !errors.Is(e.Err, journal.ErrNotScheduled) {
+			s.putOff(e.Attempt, s.Seated[e.Attempt], e.Times, e.Err)
+		}
 	case *Over:
 		if bot, ok := s.Seated[e.Attempt]; ok {
 			delete(s.Seated, e.Attempt)
@@ -246,25 +270,43 @@ func (s *State) place(m *Place, barred error) {
 		err = errBotInactive
 	case barred != nil:
 		err = barred
-	case !m.Command.Deadline.IsZero() && !s.now.Before(m.Command.Deadline):
+	case !m.Command.Deadline.IsZero() && !s.now.Before(m.Command.Deadline), m.Command.Times.Within(s.now, 1) <= 0:
 		err = errDeadline
 	default:
 		err = missingVariables(&bot, m.Command.Variables)
 	}
-	if err != nil {
+	switch {
+	case err != nil && m.Scheduled:
+		s.putOff(m.Attempt, m.Command.Bot, m.Command.Times, err)
+		return
+	case err != nil:
 		s.emit(Refuse{m.Request, err})
 		return
+	case m.Command.Times.NotBefore != nil && !m.Scheduled:
+		s.schedule(m)
+		return
 	}
-	s.Wants[m.Attempt] = &Want{Command: m.Command, Request: m.Request, Bot: bot}
-	s.emit(Later{Patience, &TooLate{m.Attempt}})
+	s.Wants[m.Attempt] = &Want{Command: m.Command, Request: m.Request, Bot: bot, Scheduled: m.Scheduled}
+	s.emit(Later{m.Command.Times.Within(s.now, Patience), &TooLate{m.Attempt}})
 	seats := s.Seats[bot.ID]
 	if seats == nil {
 		seats = &Seats{}
 		s.Seats[bot.ID] = seats
 	}
-	seats.Queue = append(seats.Queue, m.Attempt)
+	seats.Queue = slices.Insert(seats.Queue, s.placeIn(seats.Queue, m.Command.Times.Precedence()), m.Attempt)
 	s.serve(bot.ID)
 	s.demand(bot.ID)
+}
+
+// placeIn is where a dialout waits for a seat: behind those of its priority.
+func (s *State) placeIn(queue []engine.AttemptID, precedence int) int {
+	i := slices.IndexFunc(queue, func(q engine.AttemptID) bool {
+		return s.Wants[q].Command.Times.Precedence() > precedence
+	})
+	if i < 0 {
+		return len(queue)
+	}
+	return i
 }
 
 // missingVariables names variables that the bot needs and that were not given.
@@ -375,7 +417,7 @@ func (s *State) number(m *NumberLeased) {
 		s.fail(m.Attempt, m.Err)
 	default:
 		w.Ready = &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk,
-			Media: w.Media, From: m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy})}
+			Media: w.Media, From: m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy}), Scheduled: w.Scheduled}
 		if s.sureOf(&w.Bot) {
 			s.begin(w)
 			return
@@ -456,6 +498,10 @@ func (s *State) fail(id engine.AttemptID, err error) {
 	}
 	if w.Seated {
 		s.seatBack(w.Bot.ID)
+	}
+	if w.Scheduled {
+		s.putOff(id, w.Bot.ID, w.Command.Times, err)
+		return
 	}
 	s.emit(Refuse{w.Request, err})
 }

@@ -223,6 +223,9 @@ func notSent(why engine.NotSentReason) Result {
 	case engine.NotSentExpired:
 		return Result{Outcome: engine.OutcomeSystemError, Retry: RetrySoon, Fault: FaultUs,
 			Friendly: "Not sent in time", Mapped: true}
+	case engine.NotSentOutdated:
+		return Result{Outcome: engine.OutcomeExpired, Retry: RetryNo, Fault: FaultUs,
+			Friendly: "Its expires_at passed before it was sent", Mapped: true}
 	case engine.NotSentHeld:
 		return Result{Outcome: engine.OutcomeSystemError, Retry: RetrySoon, Fault: FaultUs,
 			Friendly: "Another call to the number is not over", Mapped: true}

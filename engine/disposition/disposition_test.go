@@ -298,7 +298,7 @@ func TestTheDefaultOfRetryOnSystemFollowsFromTheTable(t *testing.T) {
 
 func TestOutcomesThatNoListMayRedial(t *testing.T) {
 	never := []engine.Outcome{engine.OutcomeCompleted, engine.OutcomeAbandoned, engine.OutcomeBlocked,
-		engine.OutcomeCancelled, engine.OutcomeExcluded}
+		engine.OutcomeCancelled, engine.OutcomeExcluded, engine.OutcomeExpired}
 	for _, o := range engine.Outcomes {
 		if redial.Listable(o) == slices.Contains(never, o) {
 			t.Errorf("%s listable: %v", o, redial.Listable(o))

@@ -78,6 +78,10 @@ const (
 	LegAdded         Type = "leg.added"
 	LegClosed        Type = "leg.closed"
 	ResultStored     Type = "result.stored"
+	// Of dialouts that wait for their time. An attempt.ended comes with the end of one that was not dialled.
+	DialoutScheduled Type = "dialout.scheduled" // Times has its times
+	DialoutCancelled Type = "dialout.cancelled"
+	DialoutExpired   Type = "dialout.expired"
 )
 
 // Event is one fact of the append-only history.
@@ -114,7 +118,7 @@ type Data struct {
 	Moves  []Move     `json:"moves,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	DueAt  *time.Time `json:"due_at,omitempty"`
-	// Times are what a contact.triggered said about when its person may be called.
+	// Times are what a contact.triggered, or a dialout.scheduled, said about when its person may be called.
 	Times *contact.Times `json:"times,omitempty"`
 	// NoResult is the attempt whose result is no longer awaited although none came: from now on its
 	// outcome is connected_no_result, unless a result comes late.
@@ -172,6 +176,9 @@ type Intent struct {
 	Cap *CalleeCap
 	// KeyCap limits how many dialouts its API key may place; nil means no limit.
 	KeyCap *KeyCap
+	// NotAfter is when the INVITE must have left: the write is refused with ErrNotInTime from then on, by
+	// the program's clock, so that the dialout goes on waiting. Zero means that it is never refused.
+	NotAfter time.Time
 	// Refused is the owner's own reason why the number must not be dialled: the write is refused
 	// with it just as with the database's reasons, and in the same order of writes.
 	Refused error
@@ -286,6 +293,14 @@ type Write struct {
 	Bulk         *Bulk
 	Retune       *Retune
 
+	// Schedule stores a dialout that waits for its time; it is refused (code too_many_scheduled) beyond
+	// campaign.ScheduledCap.
+	Schedule *campaign.ScheduledDialout
+	// Unschedule says that the first of Attempts is a scheduled dialout that this write places or ends.
+	// The write is refused (ErrNotScheduled) if it does not wait any more, so that only one of them is
+	// accepted, whichever nodes write them.
+	Unschedule bool
+
 	// Fresh says that the first of Contacts is new. The write is refused if its number is on the
 	// suppression list (ErrSuppressed) or its campaign has another contact with it
 	// (ErrContactExists).
@@ -328,4 +343,12 @@ var (
 	ErrReplyExists = engine.Conflict("idempotency_in_progress", "a request with this Idempotency-Key was already answered")
 
 	ErrContactExists = engine.Conflict("contact_exists", "")
+
+	ErrNotScheduled = engine.Conflict(engine.CodeDialoutPlaced, "")
+	ErrNotInTime    = engine.Unavailable("deadline_passed", "", time.Second)
+	// ErrScheduledFull refuses one dialout too many.
+	ErrScheduledFull = &engine.Error{Kind: engine.KindTooMany, Code: "too_many_scheduled",
+		Detail: fmt.Sprintf("%d dialouts wait for their time, which is as many as may; cancel some, send this one later, or "+
+			"use the trigger of an always-on campaign, which may have any number", campaign.ScheduledCap),
+		RetryAfter: time.Minute}
 )

@@ -29,6 +29,8 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	f("an exclusion", func(w *Write) { w.Exclusions = []Exclusion{{}} }, false)
 	f("the end of a run", func(w *Write) { w.Bulk = &Bulk{} }, false)
 	f("another Max Attempts", func(w *Write) { w.Retune = &Retune{} }, false)
+	f("a dialout that waits for its time", func(w *Write) { w.Schedule = &campaign.ScheduledDialout{} }, false)
+	f("the end of one", func(w *Write) { w.Unschedule = true }, false)
 	f("no event", func(w *Write) { w.Events = nil }, false)
 	f("an end with what the database had refused", func(w *Write) {
 		w.Events = append([]Event{{Type: AttemptReserved}}, w.Events...)
@@ -42,7 +44,8 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 		SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted, RecordingsHashed,
 		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed,
 		ContactsRetuned, ContactsReset, ContactsRestored, AttemptReserved, AttemptAnswered, AttemptConnected,
-		AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored,
+		AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored, DialoutScheduled,
+		DialoutCancelled, DialoutExpired,
 	} {
 		f(string(e), func(w *Write) { w.Events[0].Type = e }, slices.Contains(may, e))
 		w := Write{Events: []Event{{Type: e}}, Holds: []HoldRelease{{Attempt: "a"}}}

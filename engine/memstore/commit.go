@@ -43,6 +43,12 @@ func (s *tables) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
 			return journal.ErrStaleEpoch
 		}
 	}
+	if err := s.unscheduled(w); err != nil {
+		return err
+	}
+	if err := s.scheduleRefused(w); err != nil {
+		return err
+	}
 	if r := w.Reply; r != nil && (answered[keyOf(r.Idempotency)] || !s.takesReply(r)) {
 		return journal.ErrReplyExists
 	}
@@ -70,6 +76,9 @@ func (s *tables) refuseIntent(w *journal.Write) error {
 	}
 	if n.Refused != nil {
 		return n.Refused
+	}
+	if !n.NotAfter.IsZero() && s.attempts[n.Attempt] == nil && !s.opt.Now().Before(n.NotAfter) {
+		return journal.ErrNotInTime
 	}
 	if h := s.Holds[n.Number]; h.Attempt != n.Attempt && s.held(n.Number, s.opt.Now()) && !s.over(w) {
 		return journal.ErrNumberHeld
@@ -109,6 +118,7 @@ func (s *tables) apply(w *journal.Write) error {
 	if n := w.Intent; n != nil && !s.over(w) {
 		s.Holds[n.Number] = Hold{Attempt: n.Attempt, Bound: n.Bound}
 	}
+	s.schedule(w)
 	forgotten := s.forgotten(w)
 	for i := range w.Contacts {
 		s.putContact(&w.Contacts[i])

@@ -72,7 +72,8 @@ type tables struct {
 	loose    map[engine.AttemptID]*record // ended, with an open leg
 	imports  map[engine.ImportID]*staging
 	events   []journal.Event
-	dialouts map[eventKey]struct{}         // events that belong to no campaign
+	dialouts map[eventKey]struct{} // events that belong to no campaign
+	waiting  map[engine.AttemptID]campaign.ScheduledDialout
 	abandons map[engine.PhoneNumber]int64  // when a call to it was last abandoned
 	byKey    map[engine.KeyID][]dial       // dialouts of each API key
 	byNumber map[engine.PhoneNumber][]dial // nil until a number's calls are capped
@@ -136,6 +137,7 @@ func New(o Options) *Store {
 		loose:        map[engine.AttemptID]*record{},
 		imports:      map[engine.ImportID]*staging{},
 		dialouts:     map[eventKey]struct{}{},
+		waiting:      map[engine.AttemptID]campaign.ScheduledDialout{},
 		abandons:     map[engine.PhoneNumber]int64{},
 		byKey:        map[engine.KeyID][]dial{},
 	}

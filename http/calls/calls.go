@@ -65,6 +65,16 @@ type callView struct {
 	AttemptView
 	Result *resultView `json:"result,omitempty"`
 	Hold   *holdView   `json:"number_held,omitempty"`
+	// Scheduled and Explain are there while a dialout waits for its time.
+	Scheduled *scheduledView        `json:"scheduled,omitempty"`
+	Explain   *campaign.Explanation `json:"explanation,omitempty"`
+}
+
+// scheduledView says when a dialout may be dialled.
+type scheduledView struct {
+	NotBefore time.Time `json:"not_before"`
+	ExpiresAt time.Time `json:"expires_at"`
+	Priority  int       `json:"priority"`
 }
 
 // holdView says why the number must not be called, and until when at the latest.
@@ -136,7 +146,7 @@ func ViewAttempt(a *attempt.Attempt) AttemptView {
 		Recording:   viewRecording(a),
 		Transfer:    viewTransfer(a.Transfer),
 	}
-	if v.StartedAt == nil {
+	if v.StartedAt == nil && !a.SendBy.IsZero() { // a dialout that ends while it waits has not begun
 		v.StartedAt = a.ReservedAt
 	}
 	// spec: "The raw SIP error code is displayed when the failure is not one
@@ -154,7 +164,7 @@ func ViewAttempt(a *attempt.Attempt) AttemptView {
 	return v
 }
 
-func viewCall(a *attempt.Attempt) callView {
+func viewCall(a *attempt.Attempt, now time.Time) callView {
 	v := callView{
 		CallID: a.ID.Call(), CampaignID: a.Campaign, ContactID: a.Contact, BotID: a.Bot,
 		ToNumber: a.To.E164(), AttemptView: ViewAttempt(a),
@@ -165,6 +175,10 @@ func viewCall(a *attempt.Attempt) callView {
 			Variables: res.Variables, DoNotCall: res.DoNotCall, TranscriptURL: res.TranscriptURL,
 			RecordingURL: res.RecordingURL, Unknown: res.Unknown, ReceivedAt: res.ReceivedAt,
 		}
+	}
+	if w := a.Waits; w != nil {
+		why := campaign.ExplainDialout(w, now)
+		v.Scheduled, v.Explain = &scheduledView{w.NotBefore, w.ExpiresAt, w.Priority}, &why
 	}
 	return v
 }
@@ -193,9 +207,9 @@ func (s *API) Show(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	v := viewCall(&a)
+	v := viewCall(&a, s.Now())
 	held := &attempt.Hold{Attempt: a.ID}
-	if !a.Live() {
+	if !a.Live() || a.Waits != nil {
 		if held, err = s.Calls.Hold(r.Ctx(), a.To); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (s *API) List(r *wire.Request) error {
 		out.Next = &next
 	}
 	for i := range list {
-		out.Calls[i] = viewCall(&list[i])
+		out.Calls[i] = viewCall(&list[i], s.Now())
 	}
 	return r.Reply(nethttp.StatusOK, out)
 }
@@ -80,7 +80,7 @@ func callsParameter(q *attempt.Query, key, val string, errs *form.Errors) (known
 		q.To = n
 	case "state":
 		q.State = attempt.State(val)
-		oneOf(wire.Names(attempt.States))
+		oneOf(wire.Names(attempt.ShownStates))
 	case "outcome":
 		q.Outcome = engine.Outcome(val)
 		oneOf(wire.Names(engine.Outcomes))

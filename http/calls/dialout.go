@@ -7,10 +7,11 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/http/form"
+	"dialler/http/idempotency"
 	"dialler/http/wire"
 )
 
-// Dial places one call outside campaigns (spec: Dialout; SEMANTICS §10).
+// Dial places one call outside campaigns (spec: Dialout; SEMANTICS §10), or stores it for later (202).
 func (s *API) Dial(r *wire.Request) error {
 	return s.replays.Once(r, "dialout", nethttp.StatusCreated, func(id engine.Idempotency) (any, error) {
 		f, err := r.Body()
@@ -22,6 +23,7 @@ func (s *API) Dial(r *wire.Request) error {
 			Bot:         engine.BotID(f.Text("bot_id", form.Required, 64)),
 			To:          to.Number,
 			From:        f.Phone("from_number"),
+			Times:       f.Times(r.Began()),
 			Who:         r.Who(),
 			DayCap:      dialoutsPerDay(r),
 			Idempotency: id,
@@ -54,8 +56,23 @@ func (s *API) Dial(r *wire.Request) error {
 			return nil, s.held(r, cmd.To, err)
 		}
 		r.HTTP.Response.Header.Set("Location", "/api/v1/calls/"+string(reply.CallID))
+		if cmd.Times.NotBefore != nil {
+			return idempotency.Success{Status: nethttp.StatusAccepted, Body: reply}, nil
+		}
 		return reply, nil
 	})
+}
+
+// Cancel ends a dialout that waits for its time.
+func (s *API) Cancel(r *wire.Request) error {
+	a, err := s.visibleCall(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Calls.CancelDialout(r.Ctx(), campaign.CancelDialout{Call: a.ID.Call(), Who: r.Who()}); err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: a.ID.Call()})
 }
 
 // held adds to the refusal of a held number the reason and the end of the hold.

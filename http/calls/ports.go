@@ -16,7 +16,7 @@ type Bots interface {
 
 // Calls is the attempts as bots and API callers see them.
 type Calls interface {
-	// Dialout places one call; Idempotency and Deadline follow the rules of Trigger.
+	// Dialout places one call, or stores it for later; Idempotency and Deadline follow the rules of Trigger.
 	Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.DialoutReply, error)
 	// Calls returns calls without their legs, newest first, at most q.Limit, and the cursor for
 	// older ones, "" at the end. For a query that is Narrow there may be older calls even if fewer
@@ -32,8 +32,11 @@ type Calls interface {
 	// SubmitResult upserts the result of an existing call. later means that the database or the
 	// call's owner is unavailable; the result is kept on disk and stored once it is back.
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error)
-	// HangUp ends a live call; NotFound when it is unknown or has ended.
+	// HangUp ends a live call, or a dialout that waits for its time; NotFound when it is unknown or has ended.
 	HangUp(ctx context.Context, id engine.CallID) error
+	// CancelDialout ends a dialout that waits for its time; Conflict "dialout_placed" when it does not wait
+	// any more.
+	CancelDialout(ctx context.Context, cmd campaign.CancelDialout) error
 	// SendDigits sends keys to the callee; NotFound as for HangUp, Conflict "call_not_answered"
 	// before the answer.
 	SendDigits(ctx context.Context, id engine.CallID, digits string) error

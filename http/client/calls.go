@@ -17,21 +17,30 @@ type Dialout struct {
 	Variables map[string]string `json:"variables,omitempty"`
 	// Targets are where the bot may transfer the call: numbers, sip: or tel: addresses.
 	Targets []string `json:"transfer_targets,omitempty"`
+	// NotBefore schedules the call; it is placed then, and not from ExpiresAt on (an hour later unless
+	// given). Priority, 0 to 9, orders those that wait; 5 if nil.
+	NotBefore time.Time `json:"not_before,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	Priority  *int      `json:"priority,omitempty"`
 	// IdempotencyKey makes a repeat by the caller harmless for 24 h; if "", a fresh one is used.
 	IdempotencyKey string `json:"-"`
 }
 
-// Placed is a call that was started.
+// Placed is a call that was started, or scheduled.
 type Placed struct {
+	Status    string    `json:"status"` // ok, scheduled
 	CallID    string    `json:"call_id"`
 	AttemptID string    `json:"attempt_id"`
 	BotID     string    `json:"bot_id"`
 	To        string    `json:"to_number"`
-	From      string    `json:"from_number"`
+	From      string    `json:"from_number"` // "" while it is scheduled
 	CreatedAt time.Time `json:"created_at"`
+	// Of a scheduled call:
+	NotBefore time.Time `json:"not_before"`
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// Dialout places a call. Codes: bot_not_found, bot_inactive, suppressed,
+// Dialout places a call, or schedules it. Codes: bot_not_found, bot_inactive, suppressed,
 // no_capacity and others; see openapi.yaml.
 func (c *Client) Dialout(ctx context.Context, d Dialout) (p Placed, err error) {
 	err = c.do(ctx, request{method: http.MethodPost, path: "/api/v1/sip/dialout", body: d, key: keyed(d.IdempotencyKey)},
@@ -45,7 +54,7 @@ type Attempt struct {
 	Run       int    `json:"run"`
 	Pass      int    `json:"pass"`
 	Number    int    `json:"number"`  // 0 means it did not count
-	State     string `json:"state"`   // reserved … ended
+	State     string `json:"state"`   // scheduled, reserved … ended
 	Outcome   string `json:"outcome"` // "" while it is not final
 	// AwaitingResult means that the conversation is over, and its result has neither come nor been
 	// given up.
@@ -83,6 +92,17 @@ type Call struct {
 		UnknownFields map[string]string `json:"unknown_fields"`
 		ReceivedAt    time.Time         `json:"received_at"`
 	} `json:"result"`
+	// Scheduled and Explanation are set while a dialout waits for its time.
+	Scheduled *struct {
+		NotBefore time.Time `json:"not_before"`
+		ExpiresAt time.Time `json:"expires_at"`
+		Priority  int       `json:"priority"`
+	} `json:"scheduled"`
+	Explanation *struct {
+		Code    string     `json:"code"`
+		Message string     `json:"message"`
+		NextAt  *time.Time `json:"next_at"`
+	} `json:"explanation"`
 }
 
 // Call returns a call. Code call_not_found if there is none.
@@ -138,6 +158,11 @@ func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error]
 			q.Set("cursor", part.Next)
 		}
 	}
+}
+
+// CancelDialout ends a dialout that waits for its time. Code dialout_placed when it does not wait any more.
+func (c *Client) CancelDialout(ctx context.Context, callID string) error {
+	return c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/calls/" + url.PathEscape(callID)}, nil)
 }
 
 // HangUp ends a live call. Code call_ended when it is over.

@@ -103,6 +103,19 @@ func (s *Replays) OnceWritten(r *wire.Request, route string, status int,
 	return s.onceBy(r, route, status, true, run)
 }
 
+// Success is a body whose status is another one than the route's.
+type Success struct {
+	Status int
+	Body   any
+}
+
+func succeed(r *wire.Request, status int, v any) error {
+	if x, ok := v.(Success); ok {
+		status, v = x.Status, x.Body
+	}
+	return r.Reply(status, v)
+}
+
 func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool,
 	run func(engine.Idempotency) (any, error)) error {
 	token, present, err := Key(r.HTTP.Request.Header.PeekAll("Idempotency-Key"))
@@ -114,7 +127,7 @@ func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool
 		if err != nil {
 			return err
 		}
-		return r.Reply(status, v)
+		return succeed(r, status, v)
 	}
 	sum := sha256.Sum256(r.HTTP.PostBody())
 	id := engine.Idempotency{Key: r.Sender(), Route: route, Token: token, BodyHash: hex.EncodeToString(sum[:])}
@@ -131,7 +144,7 @@ func (s *Replays) onceBy(r *wire.Request, route string, status int, written bool
 	}
 	v, err := run(id)
 	if err == nil {
-		return r.Reply(status, v)
+		return succeed(r, status, v)
 	}
 	e := wire.AsError(err)
 	// Not the first time, or another node was faster.

@@ -2,11 +2,15 @@ package commit
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/persistence/column"
 	"dialler/persistence/table"
@@ -17,8 +21,10 @@ import (
 func (t *commit) check() (more bool, err error) {
 	t.queue("begin", nil, nothing)
 	c := checks{t: t}
+	c.schedules()
 	c.epochs()
 	c.dialouts()
+	c.unscheduled()
 	c.dialoutEnds()
 	c.suppressions()
 	c.replies()
@@ -209,8 +215,10 @@ func (c *checks) reported(i int, w *journal.Write) {
 func (c *checks) suppressions() {
 	numbers := c.t.texts(0)
 	c.each(func(i int, w *journal.Write) {
-		if w.Intent != nil && w.Intent.Refused != nil {
-			c.refuse(i, w.Intent.Refused)
+		if n := w.Intent; n != nil && n.Refused != nil {
+			c.refuse(i, n.Refused)
+		} else if n != nil && !n.NotAfter.IsZero() && !c.t.now.Before(n.NotAfter) {
+			c.refuse(i, journal.ErrNotInTime)
 		}
 		if n := unsuppressed(w); n != "" {
 			numbers.Text(string(n))
@@ -254,6 +262,91 @@ func unsuppressed(w *journal.Write) engine.PhoneNumber {
 		return w.Contacts[0].Number
 	}
 	return ""
+}
+
+// schedules refuses the dialouts to schedule that are more than may wait. One that comes again is none of
+// them.
+func (c *checks) schedules() {
+	asked := map[engine.AttemptID]int{}
+	ids := c.t.arrayOf(0, pgtype.UUIDOID)
+	c.each(func(i int, w *journal.Write) {
+		if w.Schedule != nil {
+			asked[w.Schedule.ID] = i
+			ids.ID(string(w.Schedule.ID))
+		}
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("schedulelock", nil, nothing)
+	c.t.queue("scheduled again", [][]byte{ids.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			delete(asked, engine.AttemptID(column.IDOf(r[0])))
+		}
+		return nil
+	})
+	c.t.queue("scheduled", nil, func(rows [][][]byte) error {
+		room := campaign.ScheduledCap - int64(binary.BigEndian.Uint64(rows[0][0])) //nolint:gosec // a count
+		for _, i := range slices.Sorted(maps.Values(asked)) {
+			if room--; room < 0 {
+				c.refuse(i, journal.ErrScheduledFull)
+			}
+		}
+		return nil
+	})
+}
+
+// unscheduled takes the scheduled dialouts away that are placed or ended. Of two writes in one group the
+// first wins.
+func (c *checks) unscheduled() {
+	first := map[engine.AttemptID]*attempt.Attempt{}
+	a := &c.t.g.arrays
+	var asked []int
+	c.each(func(i int, w *journal.Write) {
+		if !w.Unschedule {
+			return
+		}
+		x := &w.Attempts[0]
+		if earlier := first[x.ID]; earlier != nil {
+			if !earlier.ReservedAt.Equal(*x.ReservedAt) || !earlier.SendBy.Equal(x.SendBy) {
+				c.refuse(i, journal.ErrNotScheduled)
+			}
+			return
+		}
+		if len(first) == 0 {
+			a[0].Reset(pgtype.UUIDOID)
+			for n := 1; n < 4; n++ {
+				a[n].Reset(pgtype.TimestamptzOID)
+			}
+			a[4].Reset(pgtype.Int4OID)
+		}
+		first[x.ID] = x
+		asked = append(asked, i)
+		a[0].ID(string(x.ID))
+		a[1].Instant(*x.ReservedAt)
+		a[2].Instant(x.SendBy)
+		if x.EndedAt == nil {
+			a[3].Null()
+		} else {
+			a[3].Instant(*x.EndedAt)
+		}
+		a[4].Int4(int64(x.Node))
+	})
+	if len(asked) == 0 {
+		return
+	}
+	c.t.queue("unscheduled", [][]byte{a[0].Param(), a[1].Param(), a[2].Param(), a[3].Param(), a[4].Param()},
+		func(rows [][][]byte) error {
+			for _, r := range rows {
+				delete(first, engine.AttemptID(column.IDOf(r[0])))
+			}
+			c.each(func(i int, w *journal.Write) {
+				if w.Unschedule && first[w.Attempts[0].ID] != nil {
+					c.refuse(i, journal.ErrNotScheduled)
+				}
+			})
+			return nil
+		})
 }
 
 // known looks up the numbers of new contacts. If two in one group share a number, the first is new.

@@ -103,6 +103,29 @@ var statements = map[string]string{
 			WHERE at > u.since
 		) a
 		WHERE a.n = u.most AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,
+	// Dialouts are scheduled one transaction after another, so that no more wait than may.
+	"schedulelock": "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '.scheduled_dialouts', 0))",
+	"scheduled":    "SELECT count(*) FROM scheduled_dialouts",
+	"scheduled again": `SELECT id FROM scheduled_dialouts WHERE id = ANY($1::uuid[])
+		UNION ALL SELECT id FROM attempts WHERE id = ANY($1::uuid[])`,
+	"schedule": `INSERT INTO scheduled_dialouts (id, bot_id, to_number, command, not_before, expires_at, precedence,
+		created_at, next_at, reason)
+		SELECT u.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::jsonb[], $5::timestamptz[], $6::timestamptz[],
+			$7::integer[], $8::timestamptz[], $9::timestamptz[], $10::text[]) AS u(id)
+		WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.id = u.id) ORDER BY u.id ON CONFLICT (id) DO NOTHING`,
+	// A dialout that waits goes; of one that has an attempt only the write that made it, or a later one of
+	// the same dial, is accepted (it comes again).
+	"unscheduled": `WITH asked AS (
+			SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::integer[])
+				AS u(id, reserved_at, send_by, ended_at, incarnation)
+		), gone AS (
+			DELETE FROM scheduled_dialouts s WHERE s.id IN (
+				SELECT w.id FROM scheduled_dialouts w JOIN asked u ON u.id = w.id
+				WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.id = w.id) ORDER BY w.id FOR UPDATE OF w)
+			RETURNING s.id
+		) SELECT id FROM gone UNION ALL SELECT a.id FROM asked u JOIN attempts a ON a.id = u.id
+			AND a.reserved_at = u.reserved_at AND a.send_by = u.send_by AND a.incarnation = u.incarnation
+			AND (u.ended_at IS NULL OR a.ended_at IS NULL OR a.ended_at = u.ended_at)`,
 	"replies": KeepReplies,
 	"stalevars": `SELECT u.id FROM unnest($1::uuid[], $2::bigint[]) AS u(id, hash)
 		LEFT JOIN contact_variables v ON v.contact_id = u.id WHERE v.hash IS DISTINCT FROM u.hash`,

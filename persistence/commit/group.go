@@ -49,6 +49,7 @@ type gathered struct {
 	suppressions []*journal.Suppression
 	bulks        []bulkOf
 	retunes      []retuneOf
+	schedules    []*campaign.ScheduledDialout
 
 	contactAt  map[engine.ContactID]int
 	attemptAt  map[engine.AttemptID]int
@@ -95,7 +96,8 @@ func (g *gathered) reset() {
 	g.contacts, g.attempts, g.campaigns = g.contacts[:0], g.attempts[:0], g.campaigns[:0]
 	g.events, g.released, g.lost = g.events[:0], g.released[:0], g.lost[:0]
 	g.exclusions, g.suppressions, g.bulks = g.exclusions[:0], g.suppressions[:0], g.bulks[:0]
-	g.retunes = g.retunes[:0]
+	clear(g.schedules)
+	g.retunes, g.schedules = g.retunes[:0], g.schedules[:0]
 	clear(g.contactAt)
 	clear(g.attemptAt)
 	clear(g.campaignAt)
@@ -153,6 +155,9 @@ func (g *gathered) add(w *journal.Write) {
 	}
 	if w.Bulk != nil {
 		g.bulks = append(g.bulks, bulkOf{w.Campaign, w.Bulk})
+	}
+	if w.Schedule != nil {
+		g.schedules = append(g.schedules, w.Schedule)
 	}
 	if w.Retune != nil {
 		g.retunes = append(g.retunes, retuneOf{w.Campaign, w.Retune})

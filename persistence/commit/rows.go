@@ -69,6 +69,9 @@ func (t *commit) queueRows() error {
 		return err
 	}
 	t.queueSuppressions()
+	if err := t.queueSchedules(); err != nil {
+		return err
+	}
 	for _, b := range r.bulks {
 		t.queueSweep("bulk", b.campaign, string(b.To), &b.Sweep)
 	}
@@ -263,6 +266,34 @@ func (t *commit) queueSuppressions() {
 		created.Instant(table.OrNow(x.CreatedAt))
 	}
 	t.queue("suppressions", [][]byte{numbers.Param(), reasons.Param(), created.Param()}, nothing)
+}
+
+func (t *commit) queueSchedules() error {
+	list := t.g.rows.schedules
+	if len(list) == 0 {
+		return nil
+	}
+	ids, bots, numbers, commands := t.arrayOf(0, pgtype.UUIDOID), t.texts(9), t.texts(1), t.arrayOf(2, pgtype.JSONBOID)
+	from, until := t.arrayOf(3, pgtype.TimestamptzOID), t.arrayOf(4, pgtype.TimestamptzOID)
+	precedences, created := t.arrayOf(5, pgtype.Int4OID), t.arrayOf(6, pgtype.TimestamptzOID)
+	next, reasons := t.arrayOf(7, pgtype.TimestamptzOID), t.texts(8)
+	for _, d := range list {
+		ids.ID(string(d.ID))
+		bots.Text(string(d.Command.Bot))
+		numbers.Text(string(d.Command.To))
+		if err := commands.JSON(table.ScheduledCommand(d)); err != nil {
+			return err
+		}
+		from.Instant(d.NotBefore)
+		until.Instant(d.ExpiresAt)
+		precedences.Int4(int64(d.Precedence))
+		created.Instant(d.CreatedAt)
+		next.Instant(d.NextAt)
+		reasons.Text(d.Reason)
+	}
+	t.queue("schedule", [][]byte{ids.Param(), bots.Param(), numbers.Param(), commands.Param(), from.Param(), until.Param(),
+		precedences.Param(), created.Param(), next.Param(), reasons.Param()}, nothing)
+	return nil
 }
 
 // queueRecordings notes the recordings of attempts that ended.

@@ -36,6 +36,9 @@ var (
 	errPersonOpen = engine.Conflict("person_open",
 		"the person is still to be called in a campaign; erase through the API of the running dialler (DELETE "+
 			"/api/v1/persons/{number}), which takes the contact out of it first")
+	errPersonScheduled = engine.Conflict(errPersonOpen.Code,
+		"a dialout to the person waits for its time; erase through the API of the running dialler (DELETE "+
+			"/api/v1/persons/{number}), which cancels it first")
 )
 
 // Traces lists where a person is known.
@@ -142,8 +145,9 @@ var erase = []struct {
 		FROM attempts a WHERE a.to_number = $1 AND l.attempt_id = a.id`},
 	{"replies", `UPDATE idempotency i SET body = convert_to(replace(convert_from(i.body, 'UTF8'), $1, $2), 'UTF8')
 		FROM attempts a
-		WHERE a.to_number = $1 AND a.campaign_id = '' AND i.at BETWEEN a.reserved_at - interval '1 minute'
-		AND a.reserved_at + interval '1 minute'
+		WHERE a.to_number = $1 AND a.campaign_id = '' AND (i.at BETWEEN a.reserved_at - interval '1 minute'
+			AND a.reserved_at + interval '1 minute' OR EXISTS (SELECT FROM events e WHERE e.seq = 0 AND e.attempt_id = a.id
+			AND e.type = 'dialout.scheduled' AND i.at BETWEEN e.at - interval '1 minute' AND e.at + interval '1 minute'))
 			AND position(convert_to($1, 'UTF8') IN i.body) > 0`},
 	{"attempts", `UPDATE attempts SET to_number = $2, variables = NULL, transfer = NULL,
 			result = (result - '{summary,variables,transcript_url,recording_url,unknown_fields}'::text[]) #-
@@ -183,6 +187,10 @@ const lastDigits = 7
 func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err error) {
 	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
 		out = Erased{}
+		// Whoever makes messages of events has read the number before, or will not find it any more.
+		if _, err := tx.Exec(ctx, "SELECT FROM webhook_follower FOR UPDATE"); err != nil {
+			return err
+		}
 		if err := erasable(ctx, tx, e.Number); err != nil {
 			return err
 		}
@@ -298,12 +306,13 @@ func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, e *Erasu
 
 // erasable refuses a person who has a call or an import in progress.
 func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
-	var live, importing, open bool
+	var live, importing, open, scheduled bool
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live),
 		EXISTS (SELECT FROM import_rows r JOIN imports i ON i.id = r.import_id
 		WHERE i.state IN ('staging', 'activating') AND r.number = $1),
 		EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1
-			AND k.state IN ('pending', 'unanswered', 'connected')) k)`, n.E164()).Scan(&live, &importing, &open)
+			AND k.state IN ('pending', 'unanswered', 'connected')) k),
+		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, n.E164()).Scan(&live, &importing, &open, &scheduled)
 	switch {
 	case err != nil:
 		return err
@@ -313,6 +322,8 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 		return errPersonImported
 	case open:
 		return errPersonOpen
+	case scheduled:
+		return errPersonScheduled
 	}
 	return nil
 }

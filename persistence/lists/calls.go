@@ -2,11 +2,13 @@
 package lists
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/persistence/column"
 	"dialler/persistence/table"
 )
@@ -34,11 +37,60 @@ type Lists struct{ db *table.DB }
 func NewLists(db *table.DB) *Lists { return &Lists{db: db} }
 
 // Calls returns attempts, without their legs, newest first, and the cursor for older ones, "" at
-// the end. It returns ErrNoCursor when Before is no attempt, or no longer one.
+// the end. It returns ErrNoCursor when Before is no attempt, or no longer one. Among them are the dialouts
+// that wait for their time, which is what their identifiers begin with.
 //
 // The attempts of a campaign are ordered by their reservation, others by their identifiers, which
 // begin with the time: an index covers both.
 func (s *Lists) Calls(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID, err error) {
+	if !q.Waiting() {
+		return s.attempts(ctx, q)
+	}
+	if q.State != attempt.Scheduled {
+		if list, next, err = s.attempts(ctx, q); err != nil {
+			return nil, "", err
+		}
+	}
+	waiting, err := s.scheduled(ctx, &q)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range waiting {
+		list = append(list, waiting[i].Shown())
+	}
+	slices.SortFunc(list, func(a, b attempt.Attempt) int { return cmp.Compare(b.ID, a.ID) })
+	if len(list) > q.Limit {
+		list = list[:q.Limit]
+		next = list[q.Limit-1].ID
+	}
+	return list, next, nil
+}
+
+// scheduled returns the dialouts of a query that wait for their time: one more than the page has.
+func (s *Lists) scheduled(ctx context.Context, q *attempt.Query) ([]campaign.ScheduledDialout, error) {
+	var before *string
+	if q.Before != "" {
+		if _, err := s.cursorAt(ctx, q.Before); err != nil {
+			return nil, err
+		}
+		before = (*string)(&q.Before)
+	}
+	bound := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	rows, _ := s.db.Read.Query(ctx, "SELECT "+table.ScheduledNames+` FROM scheduled_dialouts s
+		WHERE ($1::uuid IS NULL OR s.id < $1) AND ($2 = '' OR s.to_number = $2)
+		AND ($3::timestamptz IS NULL OR s.not_before >= $3) AND ($4::timestamptz IS NULL OR s.not_before < $4)
+		ORDER BY s.id DESC LIMIT $5`, before, q.To.E164(), bound(q.From), bound(q.Until), q.Limit+1)
+	list, err := pgx.CollectRows(rows, table.ScanScheduled)
+	return list, s.db.Wrap("scheduled dialouts not read", err)
+}
+
+func (s *Lists) attempts(ctx context.Context, q attempt.Query) (list []attempt.Attempt, next engine.AttemptID,
+	err error) {
 	c, err := s.callsWhere(ctx, &q)
 	if err != nil {
 		return nil, "", err
@@ -161,7 +213,8 @@ func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Tim
 	if !column.IsID(string(id)) {
 		return nil, ErrNoCursor
 	}
-	err = s.db.Read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1", string(id)).Scan(&at)
+	err = s.db.Read.QueryRow(ctx, "SELECT reserved_at FROM attempts WHERE id = $1 UNION ALL "+
+		"SELECT not_before FROM scheduled_dialouts WHERE id = $1 LIMIT 1", string(id)).Scan(&at)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNoCursor
 	}

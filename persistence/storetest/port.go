@@ -59,6 +59,12 @@ type Port interface {
 	Maintain(ctx context.Context, now time.Time) error
 	Attempt(ctx context.Context, id engine.AttemptID) (a attempt.Attempt, ok bool, err error)
 
+	DueDialouts(ctx context.Context, now time.Time, claim time.Duration, limit int,
+		except []engine.BotID) ([]campaign.ScheduledDialout, *time.Time, error)
+	PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error
+	ScheduledDialout(ctx context.Context, id engine.AttemptID) (d campaign.ScheduledDialout, ok bool, err error)
+	DialoutsTo(ctx context.Context, n engine.PhoneNumber) ([]engine.AttemptID, error)
+
 	BeginImport(ctx context.Context, imp campaign.Import) error
 	StageImport(ctx context.Context, id engine.ImportID, rows []journal.StagedRow, rejected []campaign.RejectedRow, total,
 		invalid int) error

@@ -33,6 +33,13 @@ var portCases = []testCase{
 	{"taking over waits for no reader and outdates the owner before", takeOver},
 	{"one refused write does not affect the others of its group", groupIsolation},
 
+	// Dialouts that wait for their time.
+	{"a scheduled dialout is placed once or cancelled, whatever comes again", scheduledDialouts},
+	{"of many writers one places or ends a scheduled dialout", scheduledRace},
+	{"a scheduled dialout whose intent is refused waits on", scheduledRefused},
+	{"no more dialouts wait for their time than may", scheduledCap},
+	{"scheduled dialouts come to their turn by priority and time, each for one who asks", scheduledDue},
+
 	// Idempotence.
 	{"a repeated group is harmless", repeatedGroup},
 	{"an older version of a contact does not replace a newer", olderContact},
@@ -107,6 +114,7 @@ var ownCases = []testCase{
 	// Queries used by the tree.
 	{"an import without its process fails, and another may follow", importOrphaned},
 	{"calls are listed by cursor, each once, newest first", callsByCursor},
+	{"dialouts that wait for their time are among the calls", scheduledListed},
 	{"the outcome of a call is final once its result has come or is given up", outcomeFinal},
 	{"the attempt report gives every attempt once, in order", attemptsReport},
 	{"a bot in use is deleted only by force", deletedBots},

@@ -26,6 +26,7 @@ var NotEvidence = map[string]string{
 	"river_notification": "deliveries that wait",
 	"river_queue":        "deliveries that wait",
 	"run_checkpoints":    "they are signed",
+	"scheduled_dialouts": "dialouts to come; the audit compares them with the events that scheduled them",
 	"settings":           "secrets and marks of the installation",
 	"sip_ladders":        "a trace for troubleshooting, kept for days",
 	"spine":              "each entry is signed",

@@ -119,6 +119,7 @@ func Register(reg prometheus.Registerer, p Sources) error {
 			"Attempts ended, including recovered ones.",
 			func() float64 { return float64(t.Calls.Ended.Load()) }),
 		newOutcomeMetrics(t.Calls.Outcome),
+		newDialoutMetrics(&t.Dialouts),
 		Counter("dialler_attempts_recovered_total",
 			"Attempts left open by an earlier process that were closed.",
 			func() float64 { return float64(t.Calls.Recovered.Load()) }),

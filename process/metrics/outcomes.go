@@ -3,6 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"dialler/actors/dialout"
 	"dialler/engine"
 	"dialler/media"
 )
@@ -66,5 +67,39 @@ func (m *dropMetrics) Collect(ch chan<- prometheus.Metric) {
 		{"stale", s.DropStale}, {"probation", s.DropProbation},
 	} {
 		ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(d.n), d.reason)
+	}
+}
+
+// dialoutMetrics counts what became of dialouts that waited for their time; a count is not shown
+// while it is zero.
+type dialoutMetrics struct {
+	desc *prometheus.Desc
+	of   *dialout.Stats
+}
+
+func newDialoutMetrics(of *dialout.Stats) *dialoutMetrics {
+	return &dialoutMetrics{of: of, desc: prometheus.NewDesc(
+		"dialler_scheduled_dialouts_total",
+		"Dialouts with a not_before that were stored (scheduled), and those of them that were cancelled or expired before "+
+			"they were dialled.",
+		[]string{"what"},
+		nil,
+	)}
+}
+
+// Describe implements prometheus.Collector.
+func (m *dialoutMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc }
+
+// Collect implements prometheus.Collector.
+func (m *dialoutMetrics) Collect(ch chan<- prometheus.Metric) {
+	for _, x := range []struct {
+		what string
+		n    int64
+	}{
+		{"scheduled", m.of.Scheduled.Load()}, {"cancelled", m.of.Cancelled.Load()}, {"expired", m.of.Expired.Load()},
+	} {
+		if x.n > 0 {
+			ch <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(x.n), x.what)
+		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *Router) dialout(ctx context.Context, row attempt.Attempt) attempt.Attem
 // Live refreshes the stored row of an attempt that has not ended.
 func (r *Router) Live(ctx context.Context, a attempt.Attempt) attempt.Attempt {
 	switch {
-	case a.State == attempt.Ended || r.tree.Has(a.ID):
+	case a.State == attempt.Ended || a.State == attempt.Scheduled || r.tree.Has(a.ID):
 		return r.tree.Live(ctx, a)
 	case a.Campaign == "":
 		return r.dialout(ctx, a)
@@ -124,6 +124,11 @@ type control struct {
 // HangUp ends a live call.
 func (r *Router) HangUp(ctx context.Context, id engine.CallID) error {
 	return r.control(ctx, control{Call: id, What: "hang_up"})
+}
+
+// CancelDialout ends a dialout that waits for its time: no node has it, and the store decides.
+func (r *Router) CancelDialout(ctx context.Context, cmd campaign.CancelDialout) error {
+	return r.tree.CancelDialout(ctx, cmd)
 }
 
 // SendDigits sends keys to the callee of an answered call.

@@ -16,10 +16,11 @@ var undone = map[string]bool{"owner_unreachable": true, "node_fenced": true, "no
 	"node_draining":  true, "method_unknown": true, "node_version": true}
 
 // Dialout places a call outside campaigns on the node that Carrier chooses; its actor lives there
-// too. If that node certainly did not take it, this one does.
+// too. If that node certainly did not take it, this one does. One for later is stored by this node, and
+// placed by any.
 func (r *Router) Dialout(ctx context.Context, cmd campaign.Dialout) (out campaign.DialoutReply, err error) {
 	node := engine.Incarnation(0)
-	if r.Carrier != nil {
+	if r.Carrier != nil && cmd.Times.NotBefore == nil {
 		node = r.Carrier(cmd.Trunk)
 	}
 	if node == 0 || r.nodes.Was(node) {

@@ -13,6 +13,8 @@ import (
 
 func TestADialoutIsPlacedByTheNodeThatIsChosen(t *testing.T) {
 	cmd := enginetest.Filled[campaign.Dialout]()
+	later := cmd
+	cmd.Times.NotBefore = nil
 	for _, node := range []engine.Incarnation{0, 1, 2} { // 0 and 1: the node that is asked
 		_, one, two := newNet()
 		one.router.Carrier = func(trunk engine.TrunkID) engine.Incarnation {
@@ -32,6 +34,13 @@ func TestADialoutIsPlacedByTheNodeThatIsChosen(t *testing.T) {
 		if len(at.tree.got) != 1 || !reflect.DeepEqual(at.tree.got[0], any(cmd)) || len(other.tree.got) != 0 {
 			t.Errorf("node %d: it was told %+v, the other %+v", node, at.tree.got, other.tree.got)
 		}
+	}
+	// One for later is stored by the node that is asked.
+	_, one, two := newNet()
+	one.router.Carrier = func(engine.TrunkID) engine.Incarnation { return 2 }
+	if _, err := one.router.Dialout(context.Background(), later); err != nil || len(one.tree.got) != 1 ||
+		len(two.tree.got) != 0 {
+		t.Errorf("for later: %v, %v, %v", one.tree.got, two.tree.got, err)
 	}
 }
 

@@ -37,6 +37,7 @@ type Tree interface {
 	Live(ctx context.Context, a attempt.Attempt) attempt.Attempt
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
 	HangUp(ctx context.Context, id engine.CallID) error
+	CancelDialout(ctx context.Context, cmd campaign.CancelDialout) error
 	SendDigits(ctx context.Context, id engine.CallID, digits string) error
 	Transfer(ctx context.Context, id engine.CallID, to string) error
 }

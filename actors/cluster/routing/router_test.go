@@ -208,6 +208,8 @@ func (t *tree) Live(_ context.Context, a attempt.Attempt) attempt.Attempt {
 func (t *tree) SubmitResult(_ context.Context, cmd campaign.SubmitResult) error { return t.note(cmd) }
 func (t *tree) HangUp(_ context.Context, id engine.CallID) error                { return t.note(id) }
 
+func (t *tree) CancelDialout(_ context.Context, cmd campaign.CancelDialout) error { return t.note(cmd) }
+
 func (t *tree) SendDigits(_ context.Context, id engine.CallID, digits string) error {
 	return t.note(string(id) + digits)
 }

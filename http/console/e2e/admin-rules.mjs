@@ -109,6 +109,18 @@ async function webhooks(page, dialog) {
   await page.getByText('No endpoints yet').waitFor();
 }
 
+/** A call that waits for its time is shown with it, and cancelled. */
+async function scheduled(page, dialog) {
+  const number = setting('LATER');
+  await page.getByRole('link', { name: 'Scheduled calls' }).click();
+  const row = page.getByRole('row', { name: number });
+  await row.getByText('it is called from then on').waitFor();
+  await accessible(page, 'the scheduled calls');
+  await row.getByRole('button', { name: `Cancel the call to ${number}` }).click();
+  await dialog.getByRole('button', { name: 'Cancel the call' }).click();
+  await page.getByText('No call waits for its time').waitFor();
+}
+
 await withBrowser(
   async (page) => {
     const dialog = page.getByRole('dialog');
@@ -118,6 +130,7 @@ await withBrowser(
     await suppressions(page, dialog);
     await exclusions(page, dialog);
     await webhooks(page, dialog);
+    await scheduled(page, dialog);
 
     // The audit has it all.
     await page.getByRole('link', { name: 'Audit' }).click();

@@ -8,6 +8,7 @@ import { code } from './components/code';
 import {
   BotIcon,
   CadenceIcon,
+  ClockIcon,
   EarIcon,
   HistoryIcon,
   KeyIcon,
@@ -60,6 +61,12 @@ export const pages: Page[] = [
     nav: { label: 'Live wall', icon: WallIcon },
     page: code(() => import('./pages/wall/wall-page')),
     ask: (client) => client.query(campaignsOf),
+  },
+  {
+    path: '/dialouts',
+    needs: 'operator',
+    nav: { label: 'Scheduled calls', icon: ClockIcon },
+    page: code(() => import('./pages/dialouts/dialouts-page')),
   },
   {
     path: '/trunks',

@@ -15,7 +15,17 @@ export interface paths {
         put?: never;
         /**
          * Place one call outside campaigns
-         * @description A seat at the bot is held first, so the call is never abandoned for want of one. Scope `dialout`, or a user with the role `admin`. 409 `suppressed` for a number on the suppression list, 409 `callee_cap` for one that was called as often as the installation allows within its period; 429 `key_dialout_cap` for a key that has placed as many within 24 hours as it may; 503 `no_capacity` while no seat, trunk or number is free, `bot_unavailable` while no endpoint of the bot takes calls. The variable `sip_identity` is the value of an Identity header (RFC 8224, one line of at most 4096 bytes), which goes into the INVITE unchanged.
+         * @description A seat at the bot is held first, so the call is never abandoned for want of one. Scope `dialout`, or a user with the
+         *     role `admin`. 409 `suppressed` for a number on the suppression list, 409 `callee_cap` for one that was called as often
+         *     as the installation allows within its period; 429 `key_dialout_cap` for a key that has placed as many within 24 hours
+         *     as it may; 503 `no_capacity` while no seat, trunk or number is free, `bot_unavailable` while no endpoint of the bot
+         *     takes calls. With `not_before` the call is stored and placed then (202, `scheduled`): suppression, destination,
+         *     capacity and caps are looked at at that time, and what would be refused now makes it wait until `expires_at`, an hour
+         *     after `not_before` if none is given; only a suppression, or a destination that is not allowed any more, ends it at
+         *     once (`blocked`). One that is not placed by then ends as `expired`. `GET /api/v1/calls/{call_id}` shows it meanwhile,
+         *     and `DELETE` of the same cancels it; 429 `too_many_scheduled` when 10,000 wait. Without `not_before`, `expires_at`
+         *     only limits when the call may leave. The variable `sip_identity` is the value of an Identity header (RFC 8224, one
+         *     line of at most 4096 bytes), which goes into the INVITE unchanged.
          */
         post: operations["dialout"];
         delete?: never;
@@ -115,7 +125,12 @@ export interface paths {
         get: operations["getCall"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Cancel a dialout that waits for its time
+         * @description It ends as `cancelled` and is not dialled. 409 `dialout_placed` when it was placed, or has ended: a live call is hung up with
+         *     `POST /api/v1/calls/{call_id}/hang-up`. Scope `dialout`, or a user with the role `operator`.
+         */
+        delete: operations["cancelDialout"];
         options?: never;
         head?: never;
         patch?: never;
@@ -138,7 +153,8 @@ export interface paths {
         put?: never;
         /**
          * End a live call
-         * @description A call that is not answered yet is called off. The code of a call that has ended is `call_ended`. Scope `dialout`, or a user with the
+         * @description A call that is not answered yet is called off, and a dialout that waits for its time is cancelled (409 `dialout_placed` when it is being
+         *     placed just then; send it again). The code of a call that has ended is `call_ended`. Scope `dialout`, or a user with the
          *     role `operator`.
          */
         post: operations["hangUpCall"];
@@ -3028,16 +3044,28 @@ export interface components {
              * @default 1
              */
             transfer_limit?: number;
+            not_before?: components["schemas"]["NotBefore"];
+            expires_at?: components["schemas"]["ExpiresAt"];
+            /**
+             * @description Of dialouts whose time has come, and of those that wait for a seat of a bot, the highest comes first.
+             * @default 5
+             */
+            priority?: number;
         };
         DialoutReply: {
-            /** @constant */
-            status: "ok";
+            /** @enum {string} */
+            status: "ok" | "scheduled";
             call_id: string;
             attempt_id: string;
             bot_id: string;
             to_number: components["schemas"]["E164"];
-            from_number: components["schemas"]["E164"];
+            /** @description Empty while a scheduled call has none: it is chosen when it is placed. */
+            from_number: string;
             created_at: components["schemas"]["When"];
+            /** @description Of a scheduled call, like those below. */
+            not_before?: components["schemas"]["When"];
+            expires_at?: components["schemas"]["When"];
+            priority?: number;
         };
         TriggerRequest: {
             campaign_id: string;
@@ -3105,9 +3133,12 @@ export interface components {
             in_call: number;
         };
         /** @enum {string} */
-        Outcome: "completed" | "connected_no_result" | "abandoned" | "machine" | "fax" | "no_answer" | "busy" | "rejected" | "invalid_number" | "blocked" | "congestion" | "throttled" | "trunk_error" | "media_error" | "caller_hung_up" | "cancelled" | "excluded" | "lost" | "system_error";
-        /** @enum {string} */
-        AttemptState: "reserved" | "dialling" | "ringing" | "answered" | "screening" | "bridging" | "connected" | "ended";
+        Outcome: "completed" | "connected_no_result" | "abandoned" | "machine" | "fax" | "no_answer" | "busy" | "rejected" | "invalid_number" | "blocked" | "congestion" | "throttled" | "trunk_error" | "media_error" | "caller_hung_up" | "cancelled" | "excluded" | "lost" | "system_error" | "expired";
+        /**
+         * @description `scheduled`: a dialout that waits for its time.
+         * @enum {string}
+         */
+        AttemptState: "scheduled" | "reserved" | "dialling" | "ringing" | "answered" | "screening" | "bridging" | "connected" | "ended";
         Attempt: {
             attempt_id: string;
             /** @description Its last 8 characters. */
@@ -3278,6 +3309,18 @@ export interface components {
                 /** @description null: as long as the call lives. */
                 until: components["schemas"]["When"] | null;
                 why: string;
+            };
+            /** @description When the dialout may be dialled; there while it waits for its time. */
+            scheduled?: {
+                not_before: components["schemas"]["When"];
+                expires_at: components["schemas"]["When"];
+                priority: number;
+            };
+            /** @description Why the dialout is not dialled now; there while it waits for its time. Its code is that of what it would be refused for (`no_capacity` …), or `not_before`, `queued`, `expires_before`. */
+            explanation?: {
+                code: string;
+                message: string;
+                next_at?: components["schemas"]["When"];
             };
         };
         /** @description What became of handing the call over to somebody, the latest time that this was asked for. */
@@ -5701,6 +5744,21 @@ export interface operations {
                     "application/json": components["schemas"]["DialoutReply"];
                 };
             };
+            /** @description The call is stored, and placed at `not_before`. */
+            202: {
+                headers: {
+                    /** @description Where its state is shown. */
+                    Location?: string;
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    "Idempotent-Replayed": components["headers"]["Replayed"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DialoutReply"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
@@ -5883,6 +5941,44 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    cancelDialout: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                /** @description CA and 32 hex digits. */
+                call_id: components["parameters"]["CallID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is cancelled. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "ok";
+                        call_id: string;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     hangUpCall: {
         parameters: {
             query?: never;
@@ -5915,6 +6011,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

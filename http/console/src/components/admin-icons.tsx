@@ -34,6 +34,12 @@ export const WebhookIcon = icon(
   </>,
 );
 export const HistoryIcon = icon(<path d="M4.500 5v4.500H9M5 9.500a8 8 0 1 1-1 4.500M12 8.500V13l3 2" />);
+export const ClockIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="8" />
+    <path d="M12 7.500V12l3 2.500" />
+  </>,
+);
 export const WallIcon = icon(<path d="M3.500 5h7v6h-7zM13.500 5h7v6h-7zM3.500 14h7v5h-7zM13.500 14h7v5h-7z" />);
 export const SimulationIcon = icon(<path d="M4 4v16h16M7 15.500c3 0 3-8 6-8s3 5 6 5" />);
 export const EditIcon = icon(<path d="M5 19h3.500L19 8.500 15.500 5 5 15.500zM13.500 7l3.500 3.500" />);

@@ -22,6 +22,7 @@ export const outcomes: Record<Schemas['Outcome'], Named> = {
   excluded: { label: "Excluded", tone: "grey" },
   lost: { label: "Lost", tone: "red" },
   system_error: { label: "System error", tone: "red" },
+  expired: { label: "Expired", tone: "grey" },
 };
 
 /** Outcomes that may stand in Retry On System; the others are never redialled by a list. */

@@ -14,7 +14,7 @@ export const table: readonly Setting[] = [
   { name: "max_attempts", group: "retries", label: "Max Attempts", help: "Per contact, the first one included", kind: "number", low: 1, high: 50, whole: true, whatIf: true },
   { name: "retry_delay_s", group: "retries", label: "Retry Delay", help: "From the end of an attempt to the next", kind: "number", low: 1, high: 2592000, whole: true, unit: "s", shown: 60, whatIf: true },
   { name: "cadence_id", group: "retries", label: "Cadence", help: "When each outcome is redialled, in place of one Retry Delay", kind: "text", length: 64, optional: true, quiet: true },
-  { name: "retry_on_system", group: "retries", label: "Retry On System", help: "Outcomes that are redialled automatically; may be empty", kind: "list", length: 19 },
+  { name: "retry_on_system", group: "retries", label: "Retry On System", help: "Outcomes that are redialled automatically; may be empty", kind: "list", length: 20 },
   { name: "retry_on_custom", group: "retries", label: "Retry On Custom", help: "Bot dispositions that are redialled; may be empty", kind: "list", length: 200 },
   { name: "stop_redials_after_s", group: "retries", label: "Stop Redials After", help: "A conversation at least this long ends the redials of its contact in this run; callbacks are still made", kind: "number", low: 0, high: 86400, whole: true, unit: "s", zero: "Rule off", first: 30, quiet: true },
   { name: "redial_only_under_s", group: "retries", label: "Redial Only Under", help: "A shorter conversation is redialled whatever its disposition; longer ones follow Retry on custom", kind: "number", low: 0, high: 86400, whole: true, unit: "s", zero: "Rule off", first: 10, quiet: true },

@@ -53,6 +53,7 @@ export const contactFilter: Record<Schemas['ContactFilter'], string> = {
 export const outcome = outcomes;
 
 export const attemptState: Record<Schemas['AttemptState'], Named> = {
+  scheduled: { label: 'Scheduled', tone: 'blue' },
   reserved: { label: 'Reserved', tone: 'grey' },
   dialling: { label: 'Dialling', tone: 'blue' },
   ringing: { label: 'Ringing', tone: 'blue' },
