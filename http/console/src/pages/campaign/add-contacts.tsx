@@ -151,9 +151,8 @@ function Choose({ problem, take }: { problem: Problem | undefined; take: (file: 
       </div>
       <Text size="sm" c="dimmed">
         The file needs a column with phone numbers in international format (+49…), best named <code>phone_number</code>.
-        Columns <code>not_before</code>, <code>expires_at</code> (2026-12-01T09:00:00+01:00) and{' '}
-        <code>priority</code> (0 to 9) say when a person may be called. Every other column becomes a variable that
-        reaches the bot.
+        Columns <code>not_before</code>, <code>expires_at</code> (2026-12-01T09:00:00+01:00) and <code>priority</code>{' '}
+        (0 to 9) say when a person may be called. Every other column becomes a variable that reaches the bot.
       </Text>
     </Stack>
   );
