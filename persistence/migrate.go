@@ -73,7 +73,7 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 		for _, r := range done {
 			cfg.Log.Info().Str("migration", fmt.Sprint(r.Source.Version)).Dur("took_ms", r.Duration).Msg("schema changed")
 		}
-		if state, _ := failure.SQLState(err); state == "55P03" && try < migrationTries && pool.Sleep(ctx, time.Second) {
+		if waits(err) && try < migrationTries && pool.Sleep(ctx, time.Second) {
 			continue
 		}
 		if err != nil {
@@ -147,6 +147,13 @@ func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 	}
 	_, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
+}
+
+// waits says that a migration did not get its locks in time, or not all of them: a transaction that
+// had some waited for others (a deadlock), and PostgreSQL chose the migration to be ended.
+func waits(err error) bool {
+	state, _ := failure.SQLState(err)
+	return state == "55P03" || state == "40P01"
 }
 
 // migrationTries bounds how often a migration is retried that did not get its locks: once a second.

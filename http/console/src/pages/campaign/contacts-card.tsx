@@ -243,7 +243,8 @@ function useFollow(id: string, seen: boolean) {
         c.live?.ringing,
         c.live?.in_progress,
       ]);
-      fetched.current ??= { at: Date.now(), what }; // the page has just been fetched
+      // The page has just been fetched, but in a run perhaps before these figures: it is fetched once more.
+      fetched.current ??= { at: Date.now(), what: c.live === undefined ? what : '' };
       if (what === fetched.current.what || timer !== undefined) return;
       timer = setTimeout(
         () => {
