@@ -125,10 +125,11 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 			continue
 		}
 		_, err := provider.UpTo(t.Context(), m.Version)
-		for state := ""; err != nil; _, err = provider.UpTo(t.Context(), m.Version) {
-			if state, _ = failure.SQLState(err); state != "40P01" { // as a start does after a deadlock
+		for err != nil {
+			if state, _ := failure.SQLState(err); state != "40P01" { // a start tries again after a deadlock
 				t.Fatalf("migration %d: %v", m.Version, err)
 			}
+			_, err = provider.UpTo(t.Context(), m.Version)
 		}
 		await(written.Load() + 5)
 	}
