@@ -120,7 +120,7 @@ func TestAChangeThatADeadlockEndsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	u := startBusyUpgrade(t, "-- +goose Up\nALTER TABLE legs ADD COLUMN next integer;\n"+
 		"ALTER TABLE attempts ADD COLUMN next integer;\n",
-		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''50ms''', current_database()); END $$;
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''500ms''', current_database()); END $$;
 		SET deadlock_timeout = '10min'; BEGIN; LOCK TABLE attempts IN ROW EXCLUSIVE MODE`) // the change is ended
 	u.until("the change waits for the writer", 1)
 	u.exec("LOCK TABLE legs IN ROW EXCLUSIVE MODE") // which the change has locked
