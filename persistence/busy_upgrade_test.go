@@ -22,7 +22,7 @@ type busyUpgrade struct {
 	store        *persistence.Store // once up was heard
 }
 
-func startBusyUpgrade(t *testing.T, change, writes string) *busyUpgrade {
+func startBusyUpgrade(t *testing.T, change string, writes ...string) *busyUpgrade {
 	t.Helper()
 	url := storetest.URL(t)
 	storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
@@ -45,7 +45,9 @@ func startBusyUpgrade(t *testing.T, change, writes string) *busyUpgrade {
 		}
 		t.Cleanup(func() { _ = (*c).Close(context.Background()) })
 	}
-	u.exec(writes)
+	for _, sql := range writes {
+		u.exec(sql)
+	}
 	go func() {
 		var err error
 		u.store, err = persistence.Open(t.Context(), url, persistence.Config{Writers: 1, Readers: 1, Migrations: next})
@@ -120,8 +122,9 @@ func TestAChangeThatADeadlockEndsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	u := startBusyUpgrade(t, "-- +goose Up\nALTER TABLE legs ADD COLUMN next integer;\n"+
 		"ALTER TABLE attempts ADD COLUMN next integer;\n",
-		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''500ms''', current_database()); END $$;
-		SET deadlock_timeout = '10min'; BEGIN; LOCK TABLE attempts IN ROW EXCLUSIVE MODE`) // the change is ended
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''500ms''', current_database()); END $$`,
+		"SET deadlock_timeout = '10min'", // the change is ended
+		"BEGIN; LOCK TABLE attempts IN ROW EXCLUSIVE MODE")
 	u.until("the change waits for the writer", 1)
 	u.exec("LOCK TABLE legs IN ROW EXCLUSIVE MODE") // which the change has locked
 	u.done()
