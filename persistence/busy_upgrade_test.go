@@ -110,8 +110,8 @@ func TestAnIndexThatWasBrokenOffIsMadeAnew(t *testing.T) {
 	u.until("it is tried again", 1)
 	u.done()
 	var valid bool
-	if err := u.look.QueryRow(t.Context(), "SELECT indisvalid FROM pg_index WHERE indexrelid = 'next_codes'::regclass").Scan(
-		&valid); err != nil || !valid {
+	const look = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'next_codes'::regclass"
+	if err := u.look.QueryRow(t.Context(), look).Scan(&valid); err != nil || !valid {
 		t.Errorf("the index is whole: %v, %v", valid, err)
 	}
 }

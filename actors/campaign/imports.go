@@ -74,7 +74,8 @@ func (g *Imports) Import(ctx context.Context, cmd campaign.ImportContacts, file 
 		g.leave()
 		return campaign.Import{}, err
 	}
-	if err := i.stage(ctx, contactlist.NewMappedReader(file, cmd.Mapping, i.d.Clock.Now())); err != nil {
+	format := contactlist.Format{Mapping: cmd.Mapping, Country: cmd.Country}
+	if err := i.stage(ctx, contactlist.NewMappedReader(file, format, i.d.Clock.Now())); err != nil {
 		defer g.leave()
 		if ctx.Err() != nil {
 			err = errClosing // no caller waits any more, whatever failed

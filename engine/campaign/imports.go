@@ -83,7 +83,9 @@ type ImportContacts struct {
 	DryRun bool
 	// Mapping renames columns: the file's name to that of a variable, to
 	// contactlist.PhoneColumn, or to "" to leave the column out.
-	Mapping     map[string]string
+	Mapping map[string]string
+	// Country is that of numbers without a country code (ISO 3166), "" for none.
+	Country     string
 	Idempotency engine.Idempotency
 }
 

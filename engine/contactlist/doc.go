@@ -14,7 +14,8 @@
 //
 // Decisions:
 //
-//   - UTF-8, with or without a byte order mark. The delimiter is the comma,
+//   - UTF-8 with or without a byte order mark, UTF-16 with one, and Windows-1252 (encoding.go). The
+//     delimiter is the comma,
 //     semicolon or tab that is most frequent in the first line; a comma when it
 //     has none.
 //   - One column is phone_number, in any case and with spaces around. not_before,
@@ -25,8 +26,8 @@
 //     end of the first line (spreadsheets leave them) are ignored.
 //   - A mapping renames columns, or leaves them out, before their names are
 //     interpreted. It must name columns that the file has.
-//   - Numbers are parsed as by number.ParseLoose without a default region:
-//     E.164, with separators, or 00 in place of the plus.
+//   - Numbers are parsed as by number.ParseLoose: E.164, with separators, or 00 in place of the plus;
+//     national ones where the file's country is given.
 //   - A line of blanks and delimiters is no row.
 //   - A record that is broken within its line is a row with a reason. One that
 //     breaks after several lines, or never ends, most likely has a quotation

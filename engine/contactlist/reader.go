@@ -50,25 +50,33 @@ const (
 
 // Reader reads the rows of a file.
 type Reader struct {
-	in     *bufio.Reader
-	meter  *meter
-	csv    *csv.Reader
-	names  []string // of the variables by column; "" for a column that is left out
-	phone  int      // the column of the numbers, whose name is not used
-	vars   int
-	times  [len(timeColumns)]int // their columns plus 1, 0 for none
-	now    time.Time             // zero: they are variables like all others
-	mapped map[string]string
-	before int // lines before the first one that csv sees
-	last   int // where the last row began
+	in      *bufio.Reader
+	meter   *meter
+	csv     *csv.Reader
+	names   []string // of the variables by column; "" for a column that is left out
+	phone   int      // the column of the numbers, whose name is not used
+	vars    int
+	times   [len(timeColumns)]int // their columns plus 1, 0 for none
+	now     time.Time             // zero: they are variables like all others
+	mapped  map[string]string
+	country string
+	before  int // lines before the first one that csv sees
+	last    int // where the last row began
 }
 
-// NewMappedReader reads a list of contacts, whose times are judged at a time. It renames columns by
-// mapping: a name in the file's first line (without surrounding blanks) to another one, or to "" to
-// leave the column out.
-func NewMappedReader(r io.Reader, mapping map[string]string, now time.Time) *Reader {
+// Format is what must be known of a file to read it.
+type Format struct {
+	// Mapping renames columns: a name in the file's first line (without surrounding blanks) to another
+	// one, or to "" to leave the column out.
+	Mapping map[string]string
+	// Country is that of numbers without a country code (ISO 3166); "" refuses them.
+	Country string
+}
+
+// NewMappedReader reads a list of contacts, whose times are judged at a time.
+func NewMappedReader(r io.Reader, f Format, now time.Time) *Reader {
 	in := NewReader(r)
-	in.mapped, in.now = mapping, now
+	in.mapped, in.country, in.now = f.Mapping, f.Country, now
 	return in
 }
 
@@ -76,7 +84,7 @@ const readAhead = 32 << 10
 
 // NewReader returns a reader; it reads nothing yet.
 func NewReader(r io.Reader) *Reader {
-	m := &meter{r: r}
+	m := &meter{r: newDecoder(r)}
 	m.reset()
 	return &Reader{meter: m, in: bufio.NewReaderSize(m, readAhead)}
 }
@@ -165,7 +173,7 @@ func (r *Reader) row(line int, fields []string) Row {
 			return refuse(row, MalformedRow, "the row has more cells than the first line has columns")
 		}
 	}
-	n, err := parseNumber(cell)
+	n, err := parseNumber(cell, r.country)
 	if err != nil {
 		var e *engine.Error
 		if errors.As(err, &e) {
@@ -240,14 +248,14 @@ func refuse(row Row, reason, message string) Row {
 }
 
 // parseNumber skips full parsing for numbers that are already E.164.
-func parseNumber(cell string) (engine.PhoneNumber, error) {
+func parseNumber(cell, country string) (engine.PhoneNumber, error) {
 	if cell == "" {
 		return "", engine.Invalid("invalid_number", "the row has no number")
 	}
 	if cell[0] == '+' && strings.Trim(cell[1:], "0123456789") == "" {
 		return number.Parse(cell)
 	}
-	return number.ParseLoose(cell, "")
+	return number.ParseLoose(cell, country)
 }
 
 // givenCap limits what is kept of an unreadable number, in bytes.
@@ -276,9 +284,7 @@ func (r *Reader) header() error {
 			return err
 		}
 		if r.before == 0 {
-			if got, err = withoutMark(got); err != nil {
-				return err
-			}
+			got = bytes.TrimPrefix(got, []byte("\uFEFF"))
 		}
 		r.before++
 		line = got
@@ -323,14 +329,6 @@ func (r *Reader) firstLine() ([]byte, error) {
 }
 
 var errNotUTF8 = engine.Invalid("not_utf8", "")
-
-// withoutMark drops the UTF-8 byte order mark and refuses those of UTF-16.
-func withoutMark(line []byte) ([]byte, error) {
-	if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
-		return nil, errNotUTF8
-	}
-	return bytes.TrimPrefix(line, []byte("\uFEFF")), nil
-}
 
 // delimiter is the most frequent candidate outside quotation marks.
 func delimiter(line []byte) rune {

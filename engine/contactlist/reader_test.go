@@ -115,7 +115,7 @@ func TestRowsThatCannotBecomeContactsHaveALineAndAReason(t *testing.T) {
 	f("+4915112345670,a\"b", MalformedRow)
 	f("+4915112345670,\"a\"b", MalformedRow)
 	f("+4915112345670,a\x00b", VariablesInvalid)
-	f("+4915112345670,\xff\xfe", VariablesInvalid)
+	f("+4915112345670,ä\xff\xfe", VariablesInvalid)
 	f("+4915112345670,"+strings.Repeat("x", contact.VariablesCap), VariablesInvalid)
 	f("+4915112345670\",x", MalformedRow)
 
@@ -145,8 +145,8 @@ func TestAFileThatCannotBeReadIsRefusedAsAWhole(t *testing.T) {
 	f("phone_number,"+strings.Repeat("n", contact.VariableNameCap+1)+"\n", "column_name_too_long")
 	f("phone_number"+manyColumns(contact.VariableCountCap+1)+"\n", "too_many_columns")
 	f("phone_number,a\x00b\n", "column_name_invalid")
-	f("phone_number,na\xffme\n", "not_utf8")
-	f("\xff\xfep\x00h\x00o\x00n\x00e\x00", "not_utf8")
+	f("phone_number,nä\xffme\n", "not_utf8")
+	f("\xff\xfep\x00h\x00o\x00n\x00e\x00", "missing_column")
 	f("phone_number,\"name\n"+ada+",x\n", "malformed_csv")
 	f(strings.Repeat("x", RecordCap+1), "record_too_long")
 	// An unclosed quotation mark must not silently swallow the rest.
@@ -343,7 +343,7 @@ func TestOfDelimitersThatStandEquallyOftenTheCommaCountsThenTheSemicolon(t *test
 
 func TestAMappingRenamesColumnsAndLeavesThemOut(t *testing.T) {
 	mapped := func(file string, mapping map[string]string) (rows []Row, err error) {
-		in := NewMappedReader(strings.NewReader(file), mapping, time.Now())
+		in := NewMappedReader(strings.NewReader(file), Format{Mapping: mapping}, time.Now())
 		for {
 			row, err := in.Next()
 			if err != nil {
@@ -405,7 +405,7 @@ func TestColumnsSayWhenAContactMayBeCalled(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	in := NewMappedReader(strings.NewReader("phone_number;Not_Before;expires_at;priority;plan\n"+
 		"+4915112345678;2026-03-02T12:00:00+01:00;2026-03-03T12:00:00Z;8;gold\n+4915112345679;;;;\n"+
-		"+4915112345670;yesterday;;;\n+4915112345671;;;high;\n"), nil, now)
+		"+4915112345670;yesterday;;;\n+4915112345671;;;high;\n"), Format{}, now)
 	row, err := in.Next()
 	at, until := now.Add(time.Hour), now.Add(26*time.Hour)
 	if got := row.Times; err != nil || !got.NotBefore.Equal(at) || !got.ExpiresAt.Equal(until) || *got.Priority != 8 ||

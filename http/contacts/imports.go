@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/engine/number"
 	"dialler/http/download"
 	"dialler/http/form"
 	"dialler/http/idempotency"
@@ -86,7 +87,8 @@ func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (don
 		Filename string
 		DryRun   bool
 		Mapping  map[string]string
-	}{cmd.Filename, cmd.DryRun, cmd.Mapping})
+		Country  string `json:",omitempty"`
+	}{cmd.Filename, cmd.DryRun, cmd.Mapping, cmd.Country})
 	if err != nil {
 		return false, err
 	}
@@ -159,6 +161,10 @@ func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 				continue
 			}
 			cmd.DryRun = val == "true"
+		case "default_country":
+			if cmd.Country = strings.ToUpper(val); !number.SupportedRegion(cmd.Country) {
+				errs.Add("default_country", "unknown_value", "must be a country by ISO 3166, such as DE")
+			}
 		case "mapping":
 			cmd.Mapping = columnMapping(val, &errs)
 		default:

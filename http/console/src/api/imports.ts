@@ -44,23 +44,25 @@ async function ask<T>(url: string, signal: AbortSignal): Promise<T> {
 const cancelled = () => new Problem(0, 'upload_cancelled', 'The upload was cancelled.');
 
 /**
- * upload sends a CSV file and waits until its rows are contacts. `sent` gets the share of the file that has left, 0…1;
+ * upload sends a CSV file and waits until its rows are contacts. `country` is that of numbers without a country code.
+ * `sent` gets the share of the file that has left, 0…1;
  * `working` the import afterwards, while the dialler is at work with it. Once the file has left, the signal only ends
  * the waiting.
  */
 export async function upload(
   campaign: string,
   file: File,
+  country: string | undefined,
   signal: AbortSignal,
   sent: (share: number) => void,
   working: (r: ImportReport) => void,
 ): Promise<ImportReport> {
   let report: ImportReport;
   try {
-    report = await send(campaign, file, signal, sent);
+    report = await send(campaign, file, country, signal, sent);
   } catch (e) {
     if (!(e instanceof Problem) || e.code !== 'csrf_token_invalid' || !(await renewToken())) throw e;
-    report = await send(campaign, file, signal, sent);
+    report = await send(campaign, file, country, signal, sent);
   }
   while (report.state === 'staging' || report.state === 'activating') {
     working(report);
@@ -71,10 +73,18 @@ export async function upload(
 }
 
 /** send is an XMLHttpRequest because fetch does not tell how much of a body has been sent. */
-function send(campaign: string, file: File, signal: AbortSignal, sent: (share: number) => void): Promise<ImportReport> {
+function send(
+  campaign: string,
+  file: File,
+  country: string | undefined,
+  signal: AbortSignal,
+  sent: (share: number) => void,
+): Promise<ImportReport> {
   return new Promise((resolve, reject) => {
     const x = new XMLHttpRequest();
-    x.open('POST', `${base(campaign)}?wait=false&filename=${encodeURIComponent(file.name)}`);
+    const query = new URLSearchParams({ wait: 'false', filename: file.name });
+    if (country !== undefined) query.set('default_country', country);
+    x.open('POST', `${base(campaign)}?${query.toString()}`);
     x.setRequestHeader('Content-Type', 'text/csv');
     x.setRequestHeader('X-CSRF-Token', token());
     x.upload.onprogress = (e) => {

@@ -1286,9 +1286,10 @@ export interface paths {
         put?: never;
         /**
          * Add the contacts of a CSV file
-         * @description The body is the file: UTF-8, with or without a byte order mark; comma, semicolon or tab, as its
-         *     first line has it; up to 1 GiB. The first line names the columns. One is `phone_number` (E.164;
-         *     separators and a leading 00 are understood), every other one is a variable. Blank lines are
+         * @description The body is the file: UTF-8, with or without a byte order mark, UTF-16 with one, or Windows-1252; comma,
+         *     semicolon or tab, as its first line has it; up to 1 GiB. The first line names the columns. One is
+         *     `phone_number` (E.164; separators and a leading 00 are understood, and with `default_country` national
+         *     numbers), every other one is a variable. Blank lines are
          *     skipped. A draft that never ran and a running campaign accept; one file at a time.
          *
          *     While the file comes in, its rows are kept outside the campaign. Then one switch makes contacts of
@@ -8065,6 +8066,11 @@ export interface operations {
                 wait?: boolean;
                 /** @description true: rows are judged, counted and listed as ever, and none is added; the state is `checked` then. */
                 dry_run?: boolean;
+                /**
+                 * @description The country (ISO 3166) of numbers without a country code. Without it their rows are invalid.
+                 * @example DE
+                 */
+                default_country?: string;
                 /**
                  * @description Renames columns: the name in the file's first line to `phone_number`, to another variable, or to `""` to leave the column
                  *     out. Others keep their names. 422 `missing_column` when the file has no such column.

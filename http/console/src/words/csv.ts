@@ -65,9 +65,32 @@ export function beginningOf(text: string, whole: boolean, rows = 5): Beginning {
   return { delimiter, header: header.map((h) => h.trim()), headerEnd: firstEnd, rows: rest };
 }
 
-/** looksLikeNumber says whether the dialler could read a text as a number with its country. */
-export function looksLikeNumber(s: string): boolean {
-  return wholeNumber(s) !== undefined;
+/** looksLikeNumber says whether the dialler could read a text as a number: with its country, or as a national one. */
+export function looksLikeNumber(s: string, national = false): boolean {
+  return wholeNumber(s) !== undefined || (national && /^[0-9\s()./-]{3,24}$/.test(s.trim()));
+}
+
+/** Encoding is how the text of a file is written. */
+export type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
+
+/** encodingOf judges by the beginning of a file, as the dialler does; `whole` says that it is all of it. */
+export function encodingOf(bytes: Uint8Array, whole: boolean): Encoding {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be';
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: !whole });
+    return 'utf-8';
+  } catch {
+    return 'windows-1252';
+  }
+}
+
+/** inUTF8 is the same file in UTF-8. */
+export async function inUTF8(file: File, from: Encoding): Promise<File> {
+  if (from === 'utf-8') return file;
+  const text = file.stream().pipeThrough(new TextDecoderStream(from));
+  const bytes = await new Response(text.pipeThrough(new TextEncoderStream())).blob();
+  return new File([bytes], file.name, { type: 'text/csv' });
 }
 
 const usual = /^(phone_?number|phone|mobile|mobil|msisdn|tel|telefon|telephone|rufnummer|number|cell)$/i;

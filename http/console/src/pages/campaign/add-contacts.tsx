@@ -48,7 +48,7 @@ export function ContactsFile({
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
 
-  const send = async (file: File) => {
+  const send = async (file: File, country: string | undefined) => {
     const control = new AbortController();
     running.current = control;
     busy?.(true);
@@ -57,6 +57,7 @@ export function ContactsFile({
       const report = await upload(
         c.campaign_id,
         file,
+        country,
         control.signal,
         (sent) => setStage({ name: 'sending', file, sent }),
         (working) => setStage({ name: 'working', report: working }),
@@ -78,7 +79,7 @@ export function ContactsFile({
         <MapColumns
           file={stage.file}
           back={(problem) => setStage({ name: 'choose', ...(problem === undefined ? {} : { problem }) })}
-          send={(file) => void send(file)}
+          send={(file, country) => void send(file, country)}
         />
       )}
       {stage.name === 'sending' && (
@@ -150,9 +151,9 @@ function Choose({ problem, take }: { problem: Problem | undefined; take: (file: 
         </FileButton>
       </div>
       <Text size="sm" c="dimmed">
-        The file needs a column with phone numbers in international format (+49…), best named <code>phone_number</code>.
-        Columns <code>not_before</code>, <code>expires_at</code> (2026-12-01T09:00:00+01:00) and <code>priority</code>{' '}
-        (0 to 9) say when a person may be called. Every other column becomes a variable that reaches the bot.
+        The file needs a column with phone numbers, best named <code>phone_number</code>. It may have{' '}
+        <code>not_before</code> and <code>expires_at</code> (2026-12-01T09:00:00+01:00), between which a person may be
+        called, and <code>priority</code> (0 to 9). Every other column becomes a variable that reaches the bot.
       </Text>
     </Stack>
   );

@@ -244,7 +244,7 @@ function useFollow(id: string, seen: boolean) {
         c.live?.in_progress,
       ]);
       // The page has just been fetched, but in a run perhaps before these figures: it is fetched once more.
-      fetched.current ??= { at: Date.now(), what: c.live === undefined ? what : '' };
+      fetched.current ??= { at: Date.now(), what: c.status === 'running' ? '' : what };
       if (what === fetched.current.what || timer !== undefined) return;
       timer = setTimeout(
         () => {

@@ -4,29 +4,41 @@ import { useEffect, useState } from 'react';
 import { Problem } from '../../api/problem';
 import { AlertIcon } from '../../components/icons';
 import type { Beginning } from '../../words/csv';
-import { beginningOf, lookBytes, looksLikeNumber, nameMistakes, numberColumn, renamed } from '../../words/csv';
+import {
+  beginningOf,
+  encodingOf,
+  inUTF8,
+  lookBytes,
+  looksLikeNumber,
+  nameMistakes,
+  numberColumn,
+  renamed,
+} from '../../words/csv';
+import { countries } from '../../words/countries';
 import { plural, size } from '../../words/figures';
 
 interface Look {
+  /** The file, in UTF-8. */
+  file: File;
   text: string;
   bom: boolean;
   begins: Beginning;
 }
 
-async function look(file: File): Promise<Look> {
-  const bytes = new Uint8Array(await file.slice(0, lookBytes).arrayBuffer());
+async function look(given: File): Promise<Look> {
+  const first = new Uint8Array(await given.slice(0, lookBytes).arrayBuffer());
+  const file = await inUTF8(given, encodingOf(first, given.size <= lookBytes));
+  const bytes = file === given ? first : new Uint8Array(await file.slice(0, lookBytes).arrayBuffer());
   const whole = file.size <= lookBytes;
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: !whole });
-  } catch {
-    throw new Problem(0, 'not_utf8', 'The file is not in UTF-8. Save it as “CSV UTF-8” and try again.');
-  }
+  const text = new TextDecoder('utf-8').decode(bytes, { stream: !whole });
   const begins = beginningOf(text, whole);
   if (begins.header.length === 0 || begins.header.every((h) => h === ''))
     throw new Problem(0, 'file_empty', 'The file has no first line with the names of its columns.');
-  return { text, bom: bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf, begins };
+  return { file, text, bom: bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf, begins };
 }
+
+/** The country that was chosen last, for the next file. */
+const lastCountry = 'import-country';
 
 /** MapColumns shows what becomes of the columns of a file, and lets them be named. */
 export function MapColumns({
@@ -36,7 +48,7 @@ export function MapColumns({
 }: {
   file: File;
   back: (p?: Problem) => void;
-  send: (file: File) => void;
+  send: (file: File, country: string | undefined) => void;
 }) {
   const [seen, setSeen] = useState<Look>();
   useEffect(() => {
@@ -55,25 +67,28 @@ export function MapColumns({
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [file]);
   if (seen === undefined) return <Loader aria-label="Reading the file" />;
-  return <Columns file={file} look={seen} back={back} send={send} />;
+  return <Columns look={seen} back={back} send={send} />;
 }
 
 function Columns({
-  file,
-  look: { text, bom, begins: b },
+  look: { file, text, bom, begins: b },
   back,
   send,
 }: {
-  file: File;
   look: Look;
   back: () => void;
-  send: (file: File) => void;
+  send: (file: File, country: string | undefined) => void;
 }) {
   const [number, setNumber] = useState(() => numberColumn(b));
+  const [country, setCountry] = useState(() => localStorage.getItem(lastCountry));
+  const [choices] = useState(countries);
   const [names, setNames] = useState(b.header);
   const wrong = nameMistakes(names, number);
-  const odd = number === undefined ? 0 : b.rows.filter((r) => !looksLikeNumber(r[number] ?? '')).length;
-  const go = () =>
+  const odd =
+    number === undefined ? 0 : b.rows.filter((r) => !looksLikeNumber(r[number] ?? '', country !== null)).length;
+  const go = () => {
+    if (country === null) localStorage.removeItem(lastCountry);
+    else localStorage.setItem(lastCountry, country);
     send(
       renamed(
         file,
@@ -82,7 +97,9 @@ function Columns({
         names.map((n, i) => (i === number ? 'phone_number' : n.trim())),
         bom,
       ),
+      country ?? undefined,
     );
+  };
   return (
     <Stack>
       <Text size="sm">
@@ -97,10 +114,29 @@ function Columns({
         onChange={(v) => v !== null && setNumber(Number(v))}
         error={number === undefined ? 'Choose the column that has the phone numbers.' : undefined}
       />
+      <Select
+        label="Country of numbers without a country code"
+        placeholder="None: rows with such numbers are left out"
+        searchable
+        clearable
+        clearButtonProps={{ 'aria-label': 'No country' }}
+        data={choices}
+        value={country}
+        onChange={setCountry}
+      />
       {odd > 0 && (
-        <Alert color="yellow" icon={<AlertIcon />} title="Not every number is in international format">
-          {odd} of the first {plural(b.rows.length, 'row')}: a number needs its country, as in +49 151 12345678. Rows
-          without one are left out and listed afterwards.
+        <Alert
+          color="yellow"
+          icon={<AlertIcon />}
+          title={
+            country === null
+              ? 'Not every number is in international format'
+              : 'Not every cell looks like a phone number'
+          }
+        >
+          {odd} of the first {plural(b.rows.length, 'row')}
+          {country === null && ': a number needs its country, as in +49 151 12345678, or choose it above'}. Rows that
+          cannot be read are left out and listed afterwards.
         </Alert>
       )}
       <Table.ScrollContainer
@@ -143,7 +179,11 @@ function Columns({
                   <Table.Td
                     key={`${j} ${h}`}
                     className="figure"
-                    c={j === number && !looksLikeNumber(r[j] ?? '') ? 'var(--mantine-color-error)' : undefined}
+                    c={
+                      j === number && !looksLikeNumber(r[j] ?? '', country !== null)
+                        ? 'var(--mantine-color-error)'
+                        : undefined
+                    }
                   >
                     {r[j] ?? ''}
                   </Table.Td>
