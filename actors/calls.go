@@ -148,14 +148,17 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 }
 
 // HangUp ends a live call, or a dialout that waits for its time.
-func (t *Tree) HangUp(ctx context.Context, id engine.CallID) error { return t.tell(ctx, id, "") }
+func (t *Tree) HangUp(ctx context.Context, id engine.CallID, who engine.Who) error {
+	return t.tell(ctx, id, "", who)
+}
 
 // SendDigits sends keys (0-9, *, #, A-D) to the callee of an answered call.
 func (t *Tree) SendDigits(ctx context.Context, id engine.CallID, digits string) error {
-	return t.tell(ctx, id, digits)
+	return t.tell(ctx, id, digits, engine.Who{})
 }
 
-func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error {
+// tell sends keys to a call, or ends it without any; who is asked for a dialout that waits.
+func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string, who engine.Who) error {
 	aid, _ := id.Attempt()
 	of, live := t.calls.Owners.Of(aid)
 	if !live {
@@ -169,7 +172,7 @@ func (t *Tree) tell(ctx context.Context, id engine.CallID, digits string) error 
 		case a.State == attempt.Scheduled && digits != "":
 			return call.ErrNotAnswered
 		case a.State == attempt.Scheduled:
-			return t.CancelDialout(ctx, campaign.CancelDialout{Call: id})
+			return t.CancelDialout(ctx, campaign.CancelDialout{Call: id, Who: who})
 		}
 		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
 	}

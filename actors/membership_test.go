@@ -164,7 +164,7 @@ func TestANodeOfSeveralActsForWhatItOwnsOnly(t *testing.T) {
 			for what, err := range map[string]error{
 				"a result": r.tree.SubmitResult(t.Context(), campaign.SubmitResult{Call: call,
 					Result: attempt.Result{Disposition: "sold"}}),
-				"a hang-up":  r.tree.HangUp(t.Context(), call),
+				"a hang-up":  r.tree.HangUp(t.Context(), call, engine.Who{}),
 				"a transfer": r.tree.Transfer(t.Context(), call, "+4930222222"),
 			} {
 				if engine.ErrorCode(err) != "not_owner" {

@@ -162,7 +162,7 @@ func TestACallThatIsHungUpEndsItsBotsLeg(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.until(time.Minute, "it talks", func() bool { return r.world.LivePeers() == 1 })
-		if err := r.tree.HangUp(context.Background(), rep.CallID); err != nil {
+		if err := r.tree.HangUp(context.Background(), rep.CallID, engine.Who{}); err != nil {
 			t.Fatal(err)
 		}
 		r.until(time.Minute, "the call ends", func() bool { return r.tree.LiveCalls() == 0 && r.world.LivePeers() == 0 })

@@ -87,24 +87,58 @@ func TestADialoutIsCalledAtItsTimeAndOnce(t *testing.T) {
 	})
 }
 
+func TestADialoutForLaterHasOneOfOurNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 5*time.Second), nil)
+		r.scheduledRig(func() {
+			at := time.Now().Add(time.Minute)
+			_, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1), From: "+4930999999",
+				Times: contact.Times{NotBefore: &at}})
+			if engine.ErrorCode(err) != "from_number_unknown" {
+				t.Error(err)
+			}
+			r.later(2, time.Minute, func(d *campaign.Dialout) { d.From = r.store.Nums[0].Number })
+			time.Sleep(2 * time.Minute) // virtual
+			if r.world.InvitedTo(number(2)) != 1 {
+				t.Error("not called")
+			}
+		})
+	})
+}
+
 func TestADialoutThatWaitsIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, steady(2*time.Second, 5*time.Second), nil)
 		r.scheduledRig(func() {
 			one, two := r.later(1, time.Minute), r.later(2, time.Minute)
 			ctx := context.Background()
+			var by []engine.Who
+			r.store.View(func() {
+				r.store.OnWrite = func(w *journal.Write) {
+					for _, e := range w.Events {
+						if e.Type == journal.DialoutCancelled && e.Data.Who != nil {
+							by = append(by, *e.Data.Who)
+						}
+					}
+				}
+			})
 			if err := r.tree.CancelDialout(ctx, campaign.CancelDialout{Call: one.CallID}); err != nil {
 				t.Error(err)
 			}
 			if err := r.tree.SendDigits(ctx, two.CallID, "1"); engine.ErrorCode(err) != "call_not_answered" {
 				t.Error(err)
 			}
-			if err := r.tree.HangUp(ctx, two.CallID); err != nil {
+			if err := r.tree.HangUp(ctx, two.CallID, engine.Who{User: "usr"}); err != nil {
 				t.Error(err)
 			}
-			if err := r.tree.HangUp(ctx, two.CallID); engine.ErrorCode(err) != "call_ended" {
+			if err := r.tree.HangUp(ctx, two.CallID, engine.Who{User: "usr"}); engine.ErrorCode(err) != "call_ended" {
 				t.Error(err)
 			}
+			r.store.View(func() {
+				if len(by) != 1 || by[0].User != "usr" {
+					t.Errorf("cancelled by %+v", by)
+				}
+			})
 			none := engine.AttemptID("00000000000000000000000000000001").Call()
 			if err := r.tree.CancelDialout(ctx, campaign.CancelDialout{Call: none}); engine.ErrorCode(err) !=
 				"call_not_found" {

@@ -61,7 +61,7 @@ func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) (bool, 
 	return p.resultLater, cmp.Or(p.resultFail, p.fail)
 }
 
-func (p *ports) HangUp(_ context.Context, id engine.CallID) error {
+func (p *ports) HangUp(_ context.Context, id engine.CallID, _ engine.Who) error {
 	defer p.lock()()
 	p.hungUp = append(p.hungUp, id)
 	return cmp.Or(p.hangFail, p.fail)

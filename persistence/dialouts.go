@@ -13,7 +13,8 @@ import (
 	"dialler/persistence/table"
 )
 
-// dueDialouts takes the scheduled dialouts whose turn it is: for each precedence a range of the index.
+// dueDialouts takes the scheduled dialouts whose turn it is: for each precedence a range of the index, those
+// first that wait longest for their turn, so that those that were put off do not keep others from it.
 // $1 is now, $2 until when nobody else gets them, $3 how many, $4 of which bots not. One that has an attempt
 // was dialled through another server, and waits again on this one, which had not heard of it.
 const dueDialouts = `WITH due AS (
@@ -21,8 +22,8 @@ const dueDialouts = `WITH due AS (
 			SELECT s.id, s.precedence, s.not_before, s.next_at FROM scheduled_dialouts s
 			WHERE s.precedence = p AND s.not_before <= $1 AND s.next_at <= $1
 				AND (s.bot_id <> ALL($4::text[]) OR s.expires_at <= $1)
-			ORDER BY s.not_before, s.next_at LIMIT $3 FOR UPDATE SKIP LOCKED) d
-		ORDER BY d.precedence, d.not_before, d.next_at, d.id LIMIT $3
+			ORDER BY s.next_at, s.not_before LIMIT $3 FOR UPDATE SKIP LOCKED) d
+		ORDER BY d.precedence, d.next_at, d.not_before, d.id LIMIT $3
 	), gone AS (
 		DELETE FROM scheduled_dialouts s USING due, attempts a WHERE s.id = due.id AND a.id = due.id
 	), claimed AS (

@@ -14,8 +14,10 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/dialout"
 	"dialler/engine/journal"
 	"dialler/persistence"
+	"dialler/persistence/history"
 	"dialler/persistence/storetest"
 )
 
@@ -153,4 +155,57 @@ func TestTheAuditKnowsTheDialoutsThatWait(t *testing.T) {
 	run(t, url, "INSERT INTO scheduled_dialouts SELECT '"+string(list[0].ID)+"', bot_id, to_number, command, not_before, "+
 		"expires_at, precedence, created_at, next_at FROM kept LIMIT 1")
 	audit("dialled or has ended")
+}
+
+// The events of a month are dropped before those of the next: what was scheduled in it may have ended, or
+// wait still.
+func TestTheAuditKnowsTheDialoutsWhoseEventsWereDropped(t *testing.T) {
+	t.Parallel()
+	s := storetest.OpenAt(t, storetest.URL(t), persistence.Config{})
+	ctx, now := t.Context(), time.Now().UTC().Truncate(time.Microsecond)
+	past := now.Add(-200 * day)
+	if err := s.Maintain(ctx, past); err != nil { // the partitions of that time
+		t.Fatal(err)
+	}
+	at := past
+	state := dialout.New()
+	do := func(event any) {
+		t.Helper()
+		for _, e := range state.Apply(dialout.Input{Now: at, Event: event}, nil) {
+			p, ok := e.(dialout.Persist)
+			if !ok {
+				continue
+			}
+			if refused, err := s.Commit(ctx, []journal.Write{*p.Write}); err != nil || refused[0] != nil {
+				t.Fatal(err, refused)
+			}
+		}
+	}
+	do(&dialout.BotsChanged{Bots: []engine.Bot{{ID: "bot", Active: true}}})
+	for i, begin := range []time.Time{past.Add(time.Minute), past.Add(2 * time.Minute), now.Add(day)} {
+		d := campaign.NewScheduledDialout(engine.AttemptID(fmt.Sprintf("%012x%020x", begin.UnixMilli(), i)),
+			campaign.Dialout{Bot: "bot", To: engine.PhoneNumber(fmt.Sprintf("+49151%010d", i)), Who: engine.Who{Key: "key"},
+				Times: contact.Times{NotBefore: &begin}}, past)
+		at = past
+		do(&dialout.Place{Command: d.Command, Attempt: d.ID})
+		at = begin
+		switch i {
+		case 0:
+			do(&dialout.Cancel{Dialout: d, Who: engine.Who{User: "usr"}})
+		case 1:
+			at = d.ExpiresAt
+			do(&dialout.DueRead{Rows: []campaign.ScheduledDialout{d}})
+		}
+	}
+	audit := func() {
+		t.Helper()
+		if a, err := s.Records.AuditLoose(ctx, keeper.Public()); err != nil || len(a.Findings) > 0 {
+			t.Errorf("%v, %v", a.Findings, err)
+		}
+	}
+	audit()
+	if d, err := s.Records.Retain(ctx, now, history.Keep{Events: 100 * day, Key: &keeper}); err != nil || len(d.Partitions) == 0 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	audit()
 }

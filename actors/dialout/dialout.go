@@ -116,8 +116,8 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			Attempt: o.attemptOf(&m.Command), LookedUp: m.lookedUp})
 	case *Cancel:
 		o.apply(ctx, &admission.Cancel{Dialout: m.Dialout, Who: m.Who, Request: host.Request(sender)})
-	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *engine.SocketEvent, *admission.TooLate,
-		*admission.AskAgain, *admission.Look, *admission.DueRead, *call.Durable, *call.DialoutReturned:
+	case *fleet.Allotted, *call.TrunkReserved, *admission.NumberLeased, *admission.NumberAsked, *engine.SocketEvent,
+		*admission.TooLate, *admission.AskAgain, *admission.Look, *admission.DueRead, *call.Durable, *call.DialoutReturned:
 		o.apply(ctx, m)
 	case *over:
 		if m.Results < o.results[m.Attempt] {
@@ -241,6 +241,8 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 		}
 	case admission.ReleaseTrunk:
 		ctx.Send(d.Trunks, &call.TrunkEvent{Trunk: e.Trunk, Leg: e.Leg, Over: true, At: d.Clock.Now()})
+	case admission.AskNumber:
+		ctx.Send(d.Numbers, &numberactor.IsOurs{Place: e.Place, ReplyTo: o.self})
 	case admission.LeaseNumber:
 		ctx.Send(d.Numbers, &numberactor.LeaseAny{Attempt: e.Attempt, From: e.From, ReplyTo: o.self})
 	case admission.ReleaseNumber:

@@ -60,6 +60,11 @@ type (
 		ReplyTo *actor.PID
 		tried   map[engine.PhoneNumber]struct{}
 	}
+	// IsOurs asks whether the caller ID of a dialout is one of ours; dialout.NumberAsked answers.
+	IsOurs struct {
+		Place   *dialout.Place
+		ReplyTo *actor.PID
+	}
 	// States asks for the states of those numbers that are configured or have been used.
 	States struct{ Numbers []engine.PhoneNumber }
 	// barred reports that a number's strikes have quarantined it.
@@ -120,7 +125,7 @@ func (n *numbers) Receive(ctx actor.Context) {
 		}
 	case *retryLoad:
 		n.load(ctx)
-	case *leaseOne, *LeaseAny, *call.ReleaseNumber:
+	case *leaseOne, *LeaseAny, *IsOurs, *call.ReleaseNumber:
 		if !n.loaded {
 			n.pending = append(n.pending, m)
 			return
@@ -180,6 +185,8 @@ func (n *numbers) pass(ctx actor.Context, msg any) {
 		n.lease(ctx, m)
 	case *LeaseAny:
 		n.leaseAny(ctx, m)
+	case *IsOurs:
+		ctx.Send(m.ReplyTo, &dialout.NumberAsked{Place: m.Place, Err: n.known(m.Place.Command.From)})
 	case *call.ReleaseNumber:
 		if lease.Mine(n.d.Shared, quota.Shard(m.Number)) {
 			ctx.Send(n.number(ctx, m.Number), m)
@@ -198,15 +205,21 @@ func (n *numbers) lease(ctx actor.Context, m *leaseOne) {
 	}
 }
 
+// known refuses a caller ID that is none of ours.
+func (n *numbers) known(no engine.PhoneNumber) error {
+	if _, ok := n.set[no]; ok {
+		return nil
+	}
+	return engine.Invalid("from_number_unknown", "", engine.FieldError{Field: "from_number", Code: "unknown",
+		Message: "choose one of the configured numbers, or leave it out"})
+}
+
 // leaseAny serves a dialout: it leases the requested number if it is one of ours, or, if none was
 // requested, the least recently used one.
 func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
 	if m.From != "" {
-		if _, ok := n.set[m.From]; !ok {
-			ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt,
-				Err: engine.Invalid("from_number_unknown", "",
-					engine.FieldError{Field: "from_number", Code: "unknown",
-						Message: "choose one of the configured numbers, or leave it out"})})
+		if err := n.known(m.From); err != nil {
+			ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt, Err: err})
 			return
 		}
 		n.any[m.Attempt] = m

@@ -14,10 +14,12 @@ package dialout
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
@@ -39,11 +41,12 @@ type State struct {
 	Bots  map[engine.BotID]engine.Bot
 	Seats map[engine.BotID]*Seats
 	Wants map[engine.AttemptID]*Want
-	// Seated maps the calls that hold a seat to its bot.
-	Seated map[engine.AttemptID]engine.BotID
+	// Seated are the calls that hold a seat.
+	Seated map[engine.AttemptID]Placed
 	// Sockets are opened ahead of calls that are not over.
 	Sockets  map[engine.AttemptID]engine.SocketID
 	Schedule Schedule
+	Tries    int // of the latest try, of all dialouts
 
 	here  engine.Incarnation
 	now   time.Time
@@ -61,8 +64,18 @@ type Seats struct {
 	Again         bool               // another request is scheduled
 }
 
-// Want is a dialout that is gathering what it needs.
+// Placed is what a call was placed with.
+type Placed struct {
+	Bot   engine.BotID
+	Trunk engine.TrunkID
+	From  engine.PhoneNumber
+}
+
+// Want is a dialout that is gathering what it needs. One that waits for its time is tried more than once,
+// and what an earlier try asked for may be answered late: a trunk and a number serve the later try as well,
+// its time and its socket have the number of their try.
 type Want struct {
+	Try      int
 	Command  campaign.Dialout
 	Request  engine.Request
 	Bot      engine.Bot
@@ -71,6 +84,7 @@ type Want struct {
 	Seated   bool
 	Validity call.Validity      // of what was granted
 	Ready    *call.PlaceDialout // only its socket is missing
+	Asked    engine.BootTime    // when its socket was
 	// Scheduled says that it has waited for its time: there is no request to be answered.
 	Scheduled bool
 }
@@ -90,14 +104,20 @@ type Input struct {
 }
 
 type (
-	// Place requests a call. LookedUp says that the database was asked for an unknown bot, Scheduled that
-	// it has waited for its time.
+	// Place requests a call. LookedUp says that the database was asked for an unknown bot, OurNumber that
+	// the caller ID of a dialout for later is one of ours, Scheduled that it has waited for its time.
 	Place struct {
 		Command   campaign.Dialout
 		Request   engine.Request
 		Attempt   engine.AttemptID
 		LookedUp  bool
+		OurNumber bool
 		Scheduled bool
+	}
+	// NumberAsked answers AskNumber; Err says why no call can have the caller ID.
+	NumberAsked struct {
+		Place *Place
+		Err   error
 	}
 	// NumberLeased answers LeaseNumber.
 	NumberLeased struct {
@@ -106,8 +126,11 @@ type (
 		UseBy   engine.BootTime // when an unused lease ends; 0 means never
 		Err     error
 	}
-	// TooLate says that the time of a dialout is up.
-	TooLate struct{ Attempt engine.AttemptID }
+	// TooLate says that the time of a dialout's try is up.
+	TooLate struct {
+		Attempt engine.AttemptID
+		Try     int
+	}
 	// AskAgain says that seats of a share may have become free.
 	AskAgain struct{ Bot engine.BotID }
 	// Renew renews the allotments before they end.
@@ -129,6 +152,8 @@ type (
 	}
 	// LookUp asks the database for the bot; Place follows, with LookedUp set.
 	LookUp struct{ Place *Place }
+	// AskNumber asks whether the caller ID of a dialout is one of ours; *NumberAsked follows.
+	AskNumber struct{ Place *Place }
 	// Demand asks the fleet for seats; *fleet.Allotted follows.
 	Demand struct {
 		Bot     engine.BotID
@@ -194,7 +219,7 @@ func botUnavailable(reason string) error {
 func New() *State {
 	return &State{Bots: map[engine.BotID]engine.Bot{}, Seats: map[engine.BotID]*Seats{},
 		Wants:  map[engine.AttemptID]*Want{},
-		Seated: map[engine.AttemptID]engine.BotID{}, Sockets: map[engine.AttemptID]engine.SocketID{},
+		Seated: map[engine.AttemptID]Placed{}, Sockets: map[engine.AttemptID]engine.SocketID{},
 		Schedule: Schedule{Writes: map[int]Writing{}, Full: map[engine.BotID]struct{}{}}}
 }
 
@@ -205,6 +230,13 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 	switch e := in.Event.(type) {
 	case *Place:
 		s.place(e, in.Barred)
+	case *NumberAsked:
+		if e.Err != nil {
+			s.emit(Refuse{e.Place.Request, e.Err})
+			break
+		}
+		e.Place.OurNumber = true
+		s.place(e.Place, in.Barred)
 	case *fleet.Allotted:
 		s.allotted(e)
 	case *call.TrunkReserved:
@@ -214,7 +246,7 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 	case *engine.SocketEvent:
 		s.socket(e)
 	case *TooLate:
-		s.tooLate(e.Attempt)
+		s.tooLate(e)
 	case *AskAgain:
 		if seats := s.Seats[e.Bot]; seats != nil {
 			seats.Again = false
@@ -235,13 +267,13 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 		s.written(e)
 	case *call.DialoutReturned:
 		if !errors.Is(e.Err, journal.ErrNotScheduled) {
-			s.putOff(e.Attempt, s.Seated[e.Attempt], e.Times, e.Err)
+			s.putOff(e.Attempt, s.Seated[e.Attempt].Bot, e.Times, e.Err)
 		}
 	case *Over:
-		if bot, ok := s.Seated[e.Attempt]; ok {
+		if placed, ok := s.Seated[e.Attempt]; ok {
 			delete(s.Seated, e.Attempt)
 			s.closeSocket(e.Attempt)
-			s.seatBack(bot)
+			s.seatBack(placed.Bot)
 		}
 	case *BotsChanged:
 		clear(s.Bots)
@@ -277,17 +309,21 @@ func (s *State) place(m *Place, barred error) {
 	}
 	switch {
 	case err != nil && m.Scheduled:
-		s.putOff(m.Attempt, m.Command.Bot, m.Command.Times, err)
+		s.goOn(m.Attempt, m.Command, err)
 		return
 	case err != nil:
 		s.emit(Refuse{m.Request, err})
+		return
+	case m.Command.Times.NotBefore != nil && !m.Scheduled && m.Command.From != "" && !m.OurNumber:
+		s.emit(AskNumber{m})
 		return
 	case m.Command.Times.NotBefore != nil && !m.Scheduled:
 		s.schedule(m)
 		return
 	}
-	s.Wants[m.Attempt] = &Want{Command: m.Command, Request: m.Request, Bot: bot, Scheduled: m.Scheduled}
-	s.emit(Later{m.Command.Times.Within(s.now, Patience), &TooLate{m.Attempt}})
+	s.Tries++
+	s.Wants[m.Attempt] = &Want{Try: s.Tries, Command: m.Command, Request: m.Request, Bot: bot, Scheduled: m.Scheduled}
+	s.emit(Later{m.Command.Times.Within(s.now, Patience), &TooLate{m.Attempt, s.Tries}})
 	seats := s.Seats[bot.ID]
 	if seats == nil {
 		seats = &Seats{}
@@ -391,11 +427,14 @@ func (s *State) seatBack(bot engine.BotID) {
 
 // trunk takes the answer to ReserveTrunk. It waits for a token that is near.
 func (s *State) trunk(m *call.TrunkReserved) {
-	w := s.Wants[m.Attempt]
-	switch wait := m.RetryAt.Sub(s.now); {
-	case w == nil && m.Trunk != "":
+	w, has := s.Wants[m.Attempt], s.Seated[m.Attempt].Trunk
+	if w != nil {
+		has = w.Trunk
+	}
+	switch wait, asks := m.RetryAt.Sub(s.now), w != nil && w.Seated && w.Trunk == ""; {
+	case !asks && m.Trunk != "" && m.Trunk != has:
 		s.emit(ReleaseTrunk{m.Trunk, m.Leg})
-	case w == nil:
+	case !asks:
 	case m.Trunk == "" && !m.RetryAt.IsZero() && wait < Patience:
 		s.emit(ReserveTrunk{Attempt: m.Attempt, Only: w.Command.Trunk, After: max(wait, 0)})
 	case m.Trunk == "":
@@ -408,11 +447,14 @@ func (s *State) trunk(m *call.TrunkReserved) {
 }
 
 func (s *State) number(m *NumberLeased) {
-	w := s.Wants[m.Attempt]
-	switch {
-	case w == nil && m.Number != "":
+	w, has := s.Wants[m.Attempt], s.Seated[m.Attempt].From
+	if w != nil && w.Ready != nil {
+		has = w.Ready.From
+	}
+	switch asks := w != nil && w.Trunk != "" && w.Ready == nil; {
+	case !asks && m.Number != "" && m.Number != has:
 		s.emit(ReleaseNumber{m.Attempt, m.Number, numberpool.End{NotDialled: true}})
-	case w == nil:
+	case !asks:
 	case m.Err != nil:
 		s.fail(m.Attempt, m.Err)
 	default:
@@ -422,8 +464,8 @@ func (s *State) number(m *NumberLeased) {
 			s.begin(w)
 			return
 		}
-		id := engine.SocketID(socketPrefix + string(m.Attempt))
-		s.Sockets[m.Attempt] = id
+		id := engine.SocketID(socketPrefix + string(m.Attempt) + "/" + strconv.Itoa(w.Try))
+		s.Sockets[m.Attempt], w.Asked = id, s.boot
 		s.emit(OpenSocket{w.Bot.ID, engine.OpenSocket{Socket: id, Endpoints: w.Bot.Endpoints, AuthToken: w.Bot.AuthToken,
 			Headers: w.Bot.Headers, Timeout: Patience, Limit: fleet.SocketLimit}})
 	}
@@ -441,11 +483,15 @@ const socketPrefix = "dialout/"
 // socket handles what became of a session that was opened ahead of its call. One that is lost while
 // the phone rings is opened anew at the answer.
 func (s *State) socket(e *engine.SocketEvent) {
-	id := engine.AttemptID(strings.TrimPrefix(string(e.Socket), socketPrefix))
+	of, _, _ := strings.Cut(strings.TrimPrefix(string(e.Socket), socketPrefix), "/")
+	id := engine.AttemptID(of)
 	w := s.Wants[id]
 	switch {
-	case w == nil:
+	case w == nil || s.Sockets[id] != e.Socket:
 	case e.Stands:
+		if len(e.Missed) > 0 {
+			s.emit(&call.BotTried{Bot: w.Bot.ID, Reached: e.Endpoint, Missed: e.Missed})
+		}
 		w.Ready.Socket = e.Socket
 		s.begin(w)
 	default:
@@ -455,15 +501,18 @@ func (s *State) socket(e *engine.SocketEvent) {
 	}
 }
 
-func (s *State) tooLate(id engine.AttemptID) {
-	switch w := s.Wants[id]; {
-	case w == nil:
-	case w.Ready != nil:
+// tooLate ends a try. The bot is to blame if it had the time that it has with an answered call.
+func (s *State) tooLate(m *TooLate) {
+	switch w := s.Wants[m.Attempt]; {
+	case w == nil || w.Try != m.Try:
+	case w.Ready != nil && s.boot >= w.Asked.Add(attempt.BridgeBudget):
 		const reason = "the bot did not answer in time"
 		s.emit(&call.BotTried{Bot: w.Bot.ID, Missed: []engine.EndpointMiss{{Reason: reason}}})
-		s.fail(id, botUnavailable(reason))
+		s.fail(m.Attempt, botUnavailable(reason))
+	case !w.Seated:
+		s.fail(m.Attempt, errNoSeat)
 	default:
-		s.fail(id, errNoCapacity)
+		s.fail(m.Attempt, errNoCapacity)
 	}
 }
 
@@ -478,7 +527,7 @@ func (s *State) closeSocket(id engine.AttemptID) {
 func (s *State) begin(w *Want) {
 	id := w.Ready.Attempt
 	delete(s.Wants, id)
-	s.Seated[id] = w.Bot.ID
+	s.Seated[id] = Placed{w.Bot.ID, w.Trunk, w.Ready.From}
 	s.emit(Begin{w.Bot, w.Ready})
 }
 
@@ -500,7 +549,7 @@ func (s *State) fail(id engine.AttemptID, err error) {
 		s.seatBack(w.Bot.ID)
 	}
 	if w.Scheduled {
-		s.putOff(id, w.Bot.ID, w.Command.Times, err)
+		s.goOn(id, w.Command, err)
 		return
 	}
 	s.emit(Refuse{w.Request, err})

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
@@ -141,7 +142,7 @@ func TestADialoutGathersSeatTrunkAndNumberInThisOrder(t *testing.T) {
 	if d.s.Seats["bot"].Used != 1 || len(d.s.Wants) > 0 {
 		t.Fatalf("%+v", d.s)
 	}
-	d.give(&TooLate{"a"})
+	d.give(&TooLate{"a", 1})
 	if len(d.out) > 0 {
 		t.Fatalf("a call that was placed is not too late: %+v", d.out)
 	}
@@ -220,7 +221,7 @@ func TestWhatWasGrantedGoesBackWithADialoutThatFails(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	d = seated()
-	d.give(&TooLate{"a"})
+	d.give(&TooLate{"a", 1})
 	d.refused("no_capacity")
 	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Leg: "leg"})
 	if e := one[ReleaseTrunk](d); e.Leg != "leg" || len(d.out) != 1 {
@@ -287,7 +288,8 @@ func TestADialoutNeverOverDials(t *testing.T) {
 					break
 				}
 			case k == 5 && placed > 0:
-				d.give(&TooLate{engine.AttemptID(fmt.Sprintf("%032x", rapid.IntRange(1, placed).Draw(t, "late")))})
+				late := rapid.IntRange(1, placed).Draw(t, "late")
+				d.give(&TooLate{engine.AttemptID(fmt.Sprintf("%032x", late)), late})
 			case k == 6:
 				d.give(&Renew{})
 			}
@@ -351,20 +353,24 @@ func TestABotThatNobodyHasHeardTakesTheSessionBeforeAnybodyIsCalled(t *testing.T
 	}
 	d := gathered(bot, true)
 	none[Begin](d)
-	if o := one[OpenSocket](d).Open; o.Socket != "dialout/a" || o.AuthToken != "t" || len(o.Headers) != 1 ||
+	if o := one[OpenSocket](d).Open; o.Socket != "dialout/a/1" || o.AuthToken != "t" || len(o.Headers) != 1 ||
 		o.Endpoints[0] != "ws://a" || o.Timeout == 0 || o.Limit == 0 {
 		t.Fatalf("%+v", o)
 	}
-	d.give(&engine.SocketEvent{Socket: "dialout/a", Stands: true})
-	if b := one[Begin](d); b.Place.Socket != "dialout/a" || b.Place.From != "+4930111111" || b.Bot.ID != "bot" {
+	d.give(&engine.SocketEvent{Socket: "dialout/a/1", Stands: true, Endpoint: "ws://b",
+		Missed: []engine.EndpointMiss{{Endpoint: "ws://a", Reason: "refused"}}})
+	if m := one[*call.BotTried](d); m.Reached != "ws://b" || len(m.Missed) != 1 || m.Missed[0].Endpoint != "ws://a" {
+		t.Errorf("the fleet is told %+v", m)
+	}
+	if b := one[Begin](d); b.Place.Socket != "dialout/a/1" || b.Place.From != "+4930111111" || b.Bot.ID != "bot" {
 		t.Fatalf("%+v", b.Place)
 	}
-	d.give(&engine.SocketEvent{Socket: "dialout/a"}) // lost while the phone rings
+	d.give(&engine.SocketEvent{Socket: "dialout/a/1"}) // lost while the phone rings
 	if len(d.out) != 0 {
 		t.Errorf("%+v", d.out)
 	}
 	d.give(&Over{"a"})
-	if c := one[CloseSocket](d); c.Socket != "dialout/a" || len(d.s.Sockets) > 0 {
+	if c := one[CloseSocket](d); c.Socket != "dialout/a/1" || len(d.s.Sockets) > 0 {
 		t.Errorf("%+v", c)
 	}
 
@@ -384,18 +390,26 @@ func TestABotThatNobodyHasHeardTakesTheSessionBeforeAnybodyIsCalled(t *testing.T
 		}
 	}
 	d = gathered(bot, true)
-	d.give(&engine.SocketEvent{Socket: "dialout/a", Reason: "the bot answered HTTP 403",
+	d.give(&engine.SocketEvent{Socket: "dialout/a/1", Reason: "the bot answered HTTP 403",
 		Missed: []engine.EndpointMiss{{Endpoint: "ws://a", Reason: "the bot answered HTTP 403"}}})
 	back(d, "the bot answered HTTP 403")
 	none[CloseSocket](d)
 	d = gathered(bot, true)
-	d.give(&TooLate{"a"})
+	d.now = d.now.Add(attempt.BridgeBudget)
+	d.give(&TooLate{"a", 1})
 	one[CloseSocket](d)
 	back(d, "the bot did not answer in time")
-	d.give(&engine.SocketEvent{Socket: "dialout/a", Stands: true})
+	d.give(&engine.SocketEvent{Socket: "dialout/a/1", Stands: true})
 	if len(d.out) != 0 {
 		t.Errorf("what comes too late leads to %+v", d.out)
 	}
+
+	// Its socket was asked for late: that says nothing of the bot.
+	d = gathered(bot, true)
+	d.now = d.now.Add(attempt.BridgeBudget - time.Millisecond)
+	d.give(&TooLate{"a", 1})
+	d.refused("no_capacity")
+	none[*call.BotTried](d)
 
 	// That its process is well says nothing of sessions.
 	healthy := bot

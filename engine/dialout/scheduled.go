@@ -28,7 +28,7 @@ const (
 	lookBatch = 100
 	// lookLost is after how long without a look its message must have been lost, by a fault.
 	lookLost = 30 * time.Second
-	// againAfter is when one is tried again that waits for something other than capacity.
+	// againAfter is when one is tried again at the earliest that waits for something other than a seat.
 	againAfter = 5 * time.Second
 )
 
@@ -39,7 +39,7 @@ type Schedule struct {
 	Reading bool
 	Partial bool      // dialouts of some bots are left out
 	Looked  time.Time // when the latest one came
-	// Full are the bots for which one was put off for want of capacity since the latest look: the next one
+	// Full are the bots for which one was put off for want of a seat since the latest look: the next one
 	// leaves them out, so that those of other bots come to their turn.
 	Full   map[engine.BotID]struct{}
 	Step   int // of the latest write
@@ -102,9 +102,10 @@ type (
 // schedule stores a dialout; the request is answered once it is durable.
 func (s *State) schedule(m *Place) {
 	d := campaign.NewScheduledDialout(m.Attempt, m.Command, s.now)
-	r, who := d.Reply(), m.Command.Who
-	w := &journal.Write{Schedule: &d, Events: []journal.Event{{At: s.now, Type: journal.DialoutScheduled, Version: 1,
-		Attempt: d.ID, Data: journal.Data{Times: &d.Command.Times, Who: &who}}}}
+	r := d.Reply()
+	w := &journal.Write{Schedule: &d, ScheduleBy: m.Command.Deadline,
+		Events: []journal.Event{{At: s.now, Type: journal.DialoutScheduled, Version: 1, Attempt: d.ID,
+			Data: journal.Data{Times: &d.Command.Times}}}}
 	if id := m.Command.Idempotency; id.Present() {
 		w.Reply = journal.StoredReply(id, 202, r, s.now)
 	}
@@ -120,13 +121,16 @@ func (s *State) cancel(m *Cancel) {
 	s.end(&m.Dialout, engine.OutcomeCancelled, why, m.Request)
 }
 
-// end ends a dialout that was not dialled, for the reason that the event tells.
+// end ends a dialout that was not dialled, for the reason that the event tells, if it has a type.
 func (s *State) end(d *campaign.ScheduledDialout, o engine.Outcome, why journal.Event, r engine.Request) {
 	a := d.Ended(o, s.now, s.here)
-	why.At, why.Version, why.Attempt = s.now, 1, d.ID
-	ended := journal.Event{At: s.now, Type: journal.AttemptEnded, Version: 1, Attempt: d.ID,
-		Data: journal.Data{Outcome: o, ReservedAt: a.ReservedAt}}
-	w := &journal.Write{Unschedule: true, Events: []journal.Event{why, ended}}
+	w := &journal.Write{Unschedule: true}
+	if why.Type != "" {
+		why.At, why.Version, why.Attempt = s.now, 1, d.ID
+		w.Events = append(w.Events, why)
+	}
+	w.Events = append(w.Events, journal.Event{At: s.now, Type: journal.AttemptEnded, Version: 1, Attempt: d.ID,
+		Data: journal.Data{Outcome: o, ReservedAt: a.ReservedAt}})
 	w.Attempts = append(w.Attempts, a)
 	s.persist(d.ID, w, Writing{Request: r})
 }
@@ -220,8 +224,20 @@ func (s *State) dueRead(m *DueRead, barred error) {
 	s.lookAt(next)
 }
 
-// putOff has a scheduled dialout wait on, until it expires at the latest. Of those that wait for capacity
-// the first by priority are tried at the next look.
+// goOn says what becomes of a scheduled dialout that could not be placed: it waits on, or it ends, because no
+// later try can mend it.
+func (s *State) goOn(id engine.AttemptID, cmd campaign.Dialout, err error) {
+	var e *engine.Error
+	if errors.As(err, &e) && e.Kind == engine.KindInvalid {
+		d := campaign.NewScheduledDialout(id, cmd, s.now)
+		s.end(&d, engine.OutcomeBlocked, journal.Event{}, "")
+		return
+	}
+	s.putOff(id, cmd.Bot, cmd.Times, err)
+}
+
+// putOff has a scheduled dialout wait on, until it expires at the latest. Of those that wait for a seat the
+// first by priority are tried at the next look.
 func (s *State) putOff(id engine.AttemptID, bot engine.BotID, times contact.Times, err error) {
 	until := s.now.Add(againAfter)
 	var e *engine.Error
@@ -229,9 +245,11 @@ func (s *State) putOff(id engine.AttemptID, bot engine.BotID, times contact.Time
 		switch {
 		case !e.Until.IsZero():
 			until = e.Until
-		case e.Kind == engine.KindUnavailable:
+		case e == errNoSeat: //nolint:errorlint // this very one
 			until = s.now
 			s.Schedule.Full[bot] = struct{}{}
+		default:
+			until = s.now.Add(max(e.RetryAfter, againAfter))
 		}
 	}
 	until = s.now.Add(times.Within(s.now, until.Sub(s.now)))

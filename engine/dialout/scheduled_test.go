@@ -136,7 +136,26 @@ func TestADialoutThatCannotBePlacedWaitsOn(t *testing.T) {
 		}
 	}
 	f("no seat", "no_capacity", 0, waits("a", 0, 5), func() { d.seats(0) })
-	f("no trunk", "no_capacity", 0, waits("b", 0, 5), func() { d.give(&TooLate{"b"}) })
+	f("no seat in time", "no_capacity", 0, waits("b", 0, 5), func() { d.give(&TooLate{"b", d.s.Wants["b"].Try}) })
+	seated := func() {
+		d.seats(1)
+		d.give(&call.TrunkReserved{Attempt: "e", Trunk: "trunk"})
+	}
+	f("no trunk", "no_capacity", againAfter, waits("e", 0, 5), func() {
+		d.seats(1)
+		d.give(&call.TrunkReserved{Attempt: "e"})
+	})
+	f("no number", "no_number", againAfter, waits("e", 0, 5), func() {
+		seated()
+		d.give(&NumberLeased{Attempt: "e", Err: engine.Unavailable("no_number", "none", time.Second)})
+	})
+	f("a number that rests for long", "no_number", time.Minute, waits("e", 0, 5), func() {
+		seated()
+		d.give(&NumberLeased{Attempt: "e", Err: engine.Unavailable("no_number", "none", time.Minute)})
+	})
+	f("its bot takes no calls", "bot_unavailable", againAfter, waits("e", 0, 5), func() {
+		d.give(&fleet.Allotted{Bot: "bot", N: d.s.Seats["bot"].Demands, Outage: &fleet.Outage{Reason: "refused"}})
+	})
 	off := waits("c", 0, 5)
 	off.Command.Bot = "off"
 	f("its bot is inactive", "bot_inactive", againAfter, off, func() {})
@@ -162,6 +181,128 @@ func TestADialoutThatCannotBePlacedWaitsOn(t *testing.T) {
 	d.out = d.s.Apply(Input{Now: d.now, Event: l.Event, Barred: errNoCapacity}, nil)
 	none[ReadDue](d)
 	one[Later](d)
+}
+
+// What no later try can mend ends it.
+func TestADialoutWhoseRequestHasBecomeInvalidEnds(t *testing.T) {
+	d := open(t)
+	asks := waits("a", 0, 5)
+	asks.Command.Bot = "asks"
+	d.give(&DueRead{Rows: []campaign.ScheduledDialout{asks}})
+	ended := func(id engine.AttemptID) {
+		t.Helper()
+		w := one[Persist](d).Write
+		if a := w.Attempts[0]; !w.Unschedule || a.ID != id || a.State != attempt.Ended ||
+			a.Outcome != engine.OutcomeBlocked || len(w.Events) != 1 || w.Events[0].Type != journal.AttemptEnded {
+			t.Errorf("%+v", w)
+		}
+		none[PutOff](d)
+	}
+	ended("a")
+	d.give(&DueRead{Rows: []campaign.ScheduledDialout{waits("b", 0, 5)}})
+	d.seats(1)
+	d.give(&call.TrunkReserved{Attempt: "b", Trunk: "trunk"})
+	d.give(&NumberLeased{Attempt: "b", Err: engine.Invalid("from_number_unknown", "")})
+	ended("b")
+	one[ReleaseTrunk](d)
+}
+
+func TestADialoutForLaterFromAnUnknownNumberIsRefused(t *testing.T) {
+	d := open(t)
+	p := later("a", time.Minute)
+	p.Command.From = "+4930111111"
+	d.give(p)
+	none[Persist](d)
+	if a := one[AskNumber](d); a.Place != p {
+		t.Errorf("%+v", a)
+	}
+	d.give(&NumberAsked{Place: p, Err: engine.Invalid("from_number_unknown", "")})
+	d.refused("from_number_unknown")
+	d.give(p)
+	d.give(&NumberAsked{Place: p})
+	one[Persist](d)
+}
+
+// Answers to an earlier try of a dialout come while it is tried again.
+func TestAnEarlierTryDoesNotDisturbTheNext(t *testing.T) {
+	row := waits("a", 0, 5)
+	again := func(d *admission) (earlier int) {
+		t.Helper()
+		d.give(&DueRead{Rows: []campaign.ScheduledDialout{row}})
+		earlier = d.s.Wants["a"].Try
+		d.give(&TooLate{"a", earlier})
+		one[PutOff](d)
+		d.give(&DueRead{Rows: []campaign.ScheduledDialout{row}})
+		return earlier
+	}
+	// Its timer.
+	d := open(t)
+	early := again(d)
+	d.give(&TooLate{"a", early})
+	if len(d.out) > 0 {
+		t.Errorf("%+v", d.out)
+	}
+	// Its trunk, before there is a seat.
+	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Leg: "leg"})
+	none[LeaseNumber](d)
+	if r := one[ReleaseTrunk](d); r.Trunk != "trunk" || r.Leg != "leg" {
+		t.Errorf("%+v", r)
+	}
+	d.give(&call.TrunkReserved{Attempt: "a"})
+	none[PutOff](d)
+	// With a seat it is as good as the one that was asked for, which is given back.
+	d.seats(1)
+	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Leg: "leg"})
+	one[LeaseNumber](d)
+	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "other", Leg: "leg"})
+	if r := one[ReleaseTrunk](d); r.Trunk != "other" || len(d.out) != 1 {
+		t.Errorf("%+v", d.out)
+	}
+	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Leg: "leg"}) // the same channel
+	if len(d.out) > 0 {
+		t.Errorf("%+v", d.out)
+	}
+	// Nor do they disturb the call.
+	d.give(&NumberLeased{Attempt: "a", Number: "+4930111111"})
+	one[Begin](d)
+	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Leg: "leg"})
+	d.give(&NumberLeased{Attempt: "a", Number: "+4930111111"})
+	if len(d.out) > 0 {
+		t.Errorf("%+v", d.out)
+	}
+	d.give(&NumberLeased{Attempt: "a", Number: "+4930222222"})
+	if r := one[ReleaseNumber](d); r.Number != "+4930222222" {
+		t.Errorf("%+v", r)
+	}
+	// Its socket.
+	d = open(t)
+	d.unheard = true
+	gather := func() engine.SocketID {
+		t.Helper()
+		d.give(&DueRead{Rows: []campaign.ScheduledDialout{row}})
+		d.seats(1)
+		d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk"})
+		d.give(&NumberLeased{Attempt: "a", Number: "+4930111111"})
+		return one[OpenSocket](d).Open.Socket
+	}
+	first := gather()
+	d.give(&TooLate{"a", d.s.Wants["a"].Try})
+	one[CloseSocket](d)
+	d.give(&DueRead{Rows: []campaign.ScheduledDialout{row}})
+	d.give(&engine.SocketEvent{Socket: first, Stands: true}) // nothing is gathered yet
+	if len(d.out) > 0 {
+		t.Errorf("%+v", d.out)
+	}
+	d.give(&TooLate{"a", d.s.Wants["a"].Try})
+	second := gather()
+	d.give(&engine.SocketEvent{Socket: first, Reason: "closed"})
+	if len(d.out) > 0 || first == second {
+		t.Errorf("%s, %s: %+v", first, second, d.out)
+	}
+	d.give(&engine.SocketEvent{Socket: second, Stands: true})
+	if b := one[Begin](d).Place; b.Socket != second {
+		t.Errorf("%+v", b)
+	}
 }
 
 func TestADialoutThatExpiredEnds(t *testing.T) {

@@ -177,7 +177,8 @@ type Intent struct {
 	// KeyCap limits how many dialouts its API key may place; nil means no limit.
 	KeyCap *KeyCap
 	// NotAfter is when the INVITE must have left: the write is refused with ErrNotInTime from then on, by
-	// the program's clock, so that the dialout goes on waiting. Zero means that it is never refused.
+	// the program's clock, so that the dialout goes on waiting, unless it is stored already. Zero means that
+	// it is never refused.
 	NotAfter time.Time
 	// Refused is the owner's own reason why the number must not be dialled: the write is refused
 	// with it just as with the database's reasons, and in the same order of writes.
@@ -296,6 +297,9 @@ type Write struct {
 	// Schedule stores a dialout that waits for its time; it is refused (code too_many_scheduled) beyond
 	// campaign.ScheduledCap.
 	Schedule *campaign.ScheduledDialout
+	// ScheduleBy is when the request for it has been answered: Schedule is refused with ErrNotInTime from then
+	// on, by the program's clock, unless it is stored already. Zero means never.
+	ScheduleBy time.Time
 	// Unschedule says that the first of Attempts is a scheduled dialout that this write places or ends.
 	// The write is refused (ErrNotScheduled) if it does not wait any more, so that only one of them is
 	// accepted, whichever nodes write them.

@@ -312,7 +312,7 @@ func (s *tables) capped(n *journal.Intent) (err error) {
 			}
 		}
 	}
-	if k := n.KeyCap; err == nil && k != nil {
+	if k := n.KeyCap; err == nil && k != nil && s.attempts[n.Attempt] == nil {
 		if at, ok := nth(s.byKey[k.Key], frequency.Attempts, k.Calls, k.Now.Add(-journal.KeyCapPeriod), n.Attempt); ok {
 			return k.Refusal(at)
 		}

@@ -34,10 +34,17 @@ func (s *tables) unscheduled(w *journal.Write) error {
 }
 
 func (s *tables) scheduleRefused(w *journal.Write) error {
-	if d := w.Schedule; d != nil {
-		if _, again := s.waiting[d.ID]; !again && s.attempts[d.ID] == nil && len(s.waiting) >= campaign.ScheduledCap {
-			return journal.ErrScheduledFull
-		}
+	d := w.Schedule
+	if d == nil || s.attempts[d.ID] != nil {
+		return nil
+	}
+	_, again := s.waiting[d.ID]
+	switch {
+	case again:
+	case !w.ScheduleBy.IsZero() && !s.opt.Now().Before(w.ScheduleBy):
+		return journal.ErrNotInTime
+	case len(s.waiting) >= campaign.ScheduledCap:
+		return journal.ErrScheduledFull
 	}
 	return nil
 }
@@ -70,10 +77,13 @@ func (s *Store) DueDialouts(_ context.Context, now time.Time, claim time.Duratio
 		}
 	}
 	slices.SortFunc(due, func(x, y campaign.ScheduledDialout) int {
-		return cmp.Or(x.Precedence-y.Precedence, x.NotBefore.Compare(y.NotBefore), x.NextAt.Compare(y.NextAt),
+		return cmp.Or(x.Precedence-y.Precedence, x.NextAt.Compare(y.NextAt), x.NotBefore.Compare(y.NotBefore),
 			cmp.Compare(x.ID, y.ID))
 	})
 	due = due[:min(limit, len(due))]
+	slices.SortFunc(due, func(x, y campaign.ScheduledDialout) int {
+		return cmp.Or(x.Precedence-y.Precedence, x.NotBefore.Compare(y.NotBefore), cmp.Compare(x.ID, y.ID))
+	})
 	for i := range due {
 		due[i].NextAt = now.Add(claim)
 		s.waiting[due[i].ID] = due[i]

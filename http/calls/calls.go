@@ -226,7 +226,7 @@ func (s *API) HangUp(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Calls.HangUp(r.Ctx(), a.ID.Call()); err != nil {
+	if err := s.Calls.HangUp(r.Ctx(), a.ID.Call(), r.Who()); err != nil {
 		return err
 	}
 	return r.Reply(nethttp.StatusOK, resultReply{Status: "ok", CallID: a.ID.Call()})

@@ -33,7 +33,7 @@ type Calls interface {
 	// call's owner is unavailable; the result is kept on disk and stored once it is back.
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) (later bool, err error)
 	// HangUp ends a live call, or a dialout that waits for its time; NotFound when it is unknown or has ended.
-	HangUp(ctx context.Context, id engine.CallID) error
+	HangUp(ctx context.Context, id engine.CallID, who engine.Who) error
 	// CancelDialout ends a dialout that waits for its time; Conflict "dialout_placed" when it does not wait
 	// any more.
 	CancelDialout(ctx context.Context, cmd campaign.CancelDialout) error

@@ -77,7 +77,7 @@ func (s *API) TwilioUpdate(r *wire.Request) error {
 		if !hasBot(allowed, a.Bot) || !a.Live() {
 			return gone()
 		}
-		err = s.Calls.HangUp(r.Ctx(), call)
+		err = s.Calls.HangUp(r.Ctx(), call, r.Who())
 	}
 	var e *engine.Error
 	if errors.As(err, &e) && e.Kind == engine.KindNotFound {

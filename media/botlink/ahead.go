@@ -60,7 +60,7 @@ func (c *Client) OpenAhead(cmd engine.OpenSocket, tell func(engine.SocketEvent))
 
 // CloseAhead closes such a socket, or stops opening it. One that a call has taken stays open.
 func (c *Client) CloseAhead(id engine.SocketID) {
-	if a := c.forgetAhead(id); a != nil {
+	if a := c.takeAhead(id); a != nil {
 		a.close()
 	}
 }
@@ -81,7 +81,7 @@ func (c *Client) CloseAllAhead(prefix string) {
 	}
 }
 
-func (c *Client) forgetAhead(id engine.SocketID) *ahead {
+func (c *Client) takeAhead(id engine.SocketID) *ahead {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.ahead[id]
@@ -89,12 +89,21 @@ func (c *Client) forgetAhead(id engine.SocketID) *ahead {
 	return a
 }
 
+// forget drops a socket that is over. Another one may have its identifier by now.
+func (a *ahead) forget() {
+	a.client.mu.Lock()
+	defer a.client.mu.Unlock()
+	if a.client.ahead[a.id] == a {
+		delete(a.client.ahead, a.id)
+	}
+}
+
 // claim returns an open socket to a link; nil means it is not open.
 func (c *Client) claim(id engine.SocketID) *ahead {
 	if id == "" {
 		return nil
 	}
-	a := c.forgetAhead(id)
+	a := c.takeAhead(id)
 	if a == nil {
 		return nil
 	}
@@ -135,7 +144,7 @@ func (a *ahead) run(ctx context.Context, cmd *engine.OpenSocket) {
 		a.read(ws)
 		return
 	}
-	a.client.forgetAhead(a.id)
+	a.forget()
 	a.mu.Lock()
 	silent := a.over
 	a.over = true
@@ -281,7 +290,7 @@ func (a *ahead) read(ws *websocket.Conn) {
 			_ = a.tcp.Close()
 			a.client.stats.Ahead.Add(-1)
 			if !silent {
-				a.client.forgetAhead(a.id)
+				a.forget()
 				reason, _ := closeReason(err)
 				a.tell(engine.SocketEvent{Socket: a.id, Reason: reason})
 			}

@@ -144,3 +144,26 @@ func TestASocketThatNoEndpointTakesIsToldOnce(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// A socket may end after another one of its identifier was opened.
+func TestAClosedSocketLeavesTheNextOfItsIdentifierAlone(t *testing.T) {
+	b := newBot(t, false)
+	c := client(t, Config{})
+	known := func() *ahead {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ahead["cmp/1"]
+	}
+	stands(t, openAhead(c, "cmp/1", time.Minute, b.url()))
+	first := known()
+	c.CloseAhead("cmp/1")
+	stands(t, openAhead(c, "cmp/1", time.Minute, b.url()))
+	next := known()
+	if first.forget(); next == nil || next == first || known() != next {
+		t.Error("the next socket is forgotten")
+	}
+	if next.forget(); known() != nil {
+		t.Error("a socket that is over is still known")
+	}
+	next.close()
+}

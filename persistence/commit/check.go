@@ -26,6 +26,7 @@ func (t *commit) check() (more bool, err error) {
 	c.dialouts()
 	c.unscheduled()
 	c.dialoutEnds()
+	c.intents()
 	c.suppressions()
 	c.replies()
 	c.known()
@@ -212,13 +213,36 @@ func (c *checks) reported(i int, w *journal.Write) {
 	c.t.g.legsOnly[w.Attempts[0].ID] = true
 }
 
+// intents refuses intents whose INVITE cannot leave in time any more. It runs after unscheduled, which
+// waits for an earlier commit of the same write.
+func (c *checks) intents() {
+	late := map[engine.AttemptID]int{}
+	ids := c.t.arrayOf(0, pgtype.UUIDOID)
+	c.each(func(i int, w *journal.Write) {
+		if n := w.Intent; n != nil && !n.NotAfter.IsZero() && !c.t.now.Before(n.NotAfter) {
+			late[n.Attempt] = i
+			ids.ID(string(n.Attempt))
+		}
+	})
+	if len(late) == 0 {
+		return
+	}
+	c.t.queue("stored", [][]byte{ids.Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			delete(late, engine.AttemptID(column.IDOf(r[0])))
+		}
+		for _, i := range late {
+			c.refuse(i, journal.ErrNotInTime)
+		}
+		return nil
+	})
+}
+
 func (c *checks) suppressions() {
 	numbers := c.t.texts(0)
 	c.each(func(i int, w *journal.Write) {
 		if n := w.Intent; n != nil && n.Refused != nil {
 			c.refuse(i, n.Refused)
-		} else if n != nil && !n.NotAfter.IsZero() && !c.t.now.Before(n.NotAfter) {
-			c.refuse(i, journal.ErrNotInTime)
 		}
 		if n := unsuppressed(w); n != "" {
 			numbers.Text(string(n))
@@ -264,8 +288,8 @@ func unsuppressed(w *journal.Write) engine.PhoneNumber {
 	return ""
 }
 
-// schedules refuses the dialouts to schedule that are more than may wait. One that comes again is none of
-// them.
+// schedules refuses the dialouts to schedule that are more than may wait, or whose request was answered
+// meanwhile. One that comes again is none of them.
 func (c *checks) schedules() {
 	asked := map[engine.AttemptID]int{}
 	ids := c.t.arrayOf(0, pgtype.UUIDOID)
@@ -282,6 +306,12 @@ func (c *checks) schedules() {
 	c.t.queue("scheduled again", [][]byte{ids.Param()}, func(rows [][][]byte) error {
 		for _, r := range rows {
 			delete(asked, engine.AttemptID(column.IDOf(r[0])))
+		}
+		for id, i := range asked {
+			if by := c.t.writes[i].ScheduleBy; !by.IsZero() && !c.t.now.Before(by) {
+				c.refuse(i, journal.ErrNotInTime)
+				delete(asked, id)
+			}
 		}
 		return nil
 	})
@@ -530,11 +560,12 @@ func (c *checks) caps() {
 }
 
 // keyCaps looks up which API keys have reached their cap on dialouts. Within the group the first
-// come first.
+// come first. The lock of the keys waits for an earlier commit of the same write.
 func (c *checks) keyCaps() {
 	a := &c.t.g.arrays
 	since := &c.t.g.instants
 	asked := map[engine.KeyID][]int{}
+	stored := map[engine.AttemptID]bool{}
 	c.each(func(i int, w *journal.Write) {
 		if w.Intent == nil || w.Intent.KeyCap == nil {
 			return
@@ -558,7 +589,13 @@ func (c *checks) keyCaps() {
 		return
 	}
 	c.t.queue("keylock", [][]byte{a[0].Param()}, nothing)
-	c.t.queue("keycalls", [][]byte{a[0].Param(), a[1].Param(), since.Param(), a[2].Param()},
+	c.t.queue("stored", [][]byte{a[2].Param()}, func(rows [][][]byte) error {
+		for _, r := range rows {
+			stored[engine.AttemptID(column.IDOf(r[0]))] = true
+		}
+		return nil
+	})
+	c.t.queue("keycalls", [][]byte{a[0].Param(), a[1].Param(), since.Param()},
 		func(rows [][][]byte) error {
 			placed, oldest := map[engine.KeyID]int64{}, map[engine.KeyID]time.Time{}
 			for _, r := range rows {
@@ -568,8 +605,9 @@ func (c *checks) keyCaps() {
 			}
 			for k, list := range asked {
 				for _, i := range list {
-					n := c.t.writes[i].Intent.KeyCap
-					if c.t.refused[i] != nil {
+					intent := c.t.writes[i].Intent
+					n := intent.KeyCap
+					if c.t.refused[i] != nil || stored[intent.Attempt] {
 						continue
 					}
 					if placed[k] < int64(n.Calls) {

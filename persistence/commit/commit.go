@@ -80,14 +80,15 @@ var statements = map[string]string{
 	// Dialouts of one key are counted one after another: each sees the earlier ones, whichever node
 	// writes them.
 	"keylock": "SELECT id FROM api_keys WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE",
-	// How many dialouts each key has placed, apart from those in question, and the start of the one
-	// whose period has to end before there is room again.
+	// What is stored already is a repeat, and not refused for a limit or its time.
+	"stored": "SELECT id FROM attempts WHERE id = ANY($1::uuid[])",
+	// How many dialouts each key has placed, and the start of the one whose period has to end before there is
+	// room again.
 	"keycalls": `SELECT u.key, count(*), min(a.reserved_at) FILTER (WHERE a.n <= u.cap)
 		FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u(key, cap, since)
 		CROSS JOIN LATERAL (
 			SELECT reserved_at, row_number() OVER (ORDER BY reserved_at DESC) AS n FROM attempts
 			WHERE key_id = u.key AND key_id <> '' AND reserved_at > u.since AND (consumed OR live)
-			AND id <> ALL($4::uuid[])
 		) a GROUP BY u.key`,
 	// What makes a limit on calls to a number full. An attempt that is stored already is a repeat and
 	// not refused. A call that began a day before the period may have ended in it.

@@ -95,20 +95,21 @@ func (a *auditor) looseRemoved() error {
 
 // auditWaiting compares the dialouts that wait for their time with their events: whoever was scheduled and
 // has neither an attempt nor an end waits. Of what was scheduled in months whose events were dropped
-// nothing is said.
+// nothing is said; what people did then is kept, and is not asked.
 const auditWaiting = `WITH told AS (
 		SELECT e.attempt_id AS id, bool_or(e.type = 'dialout.scheduled') AS scheduled,
 			bool_or(e.type IN ('attempt.reserved', 'attempt.ended')) AS begun
 		FROM events e WHERE e.seq = 0 AND e.attempt_id IS NOT NULL
 			AND e.type IN ('dialout.scheduled', 'attempt.reserved', 'attempt.ended')
 		GROUP BY e.attempt_id
-	), since AS (SELECT min(at) AS at FROM events WHERE seq <= 0)
+	), since AS (SELECT min(at) AS at FROM events WHERE seq <= 0 AND NOT activity)
 	SELECT replace(coalesce(t.id, s.id)::text, '-', ''), CASE
 		WHEN s.id IS NULL THEN 'it was scheduled, and neither waits nor has an end: its row was removed'
 		WHEN EXISTS (SELECT FROM told x WHERE x.id = s.id AND x.scheduled)
 			THEN 'it waits, although its events tell that it was dialled or has ended'
 		ELSE 'it waits, and no event tells that it was scheduled: its row was added' END
-	FROM (SELECT * FROM told WHERE scheduled AND NOT begun) t
+	FROM (SELECT * FROM told WHERE scheduled AND NOT begun
+		AND NOT EXISTS (SELECT FROM attempts a WHERE a.id = told.id)) t
 	FULL JOIN scheduled_dialouts s ON s.id = t.id
 	WHERE t.id IS NULL AND s.created_at >= (SELECT at FROM since) OR s.id IS NULL
 	ORDER BY 1 LIMIT $1`

@@ -434,6 +434,16 @@ func cappedKey(t *testing.T, w *world) {
 			}
 		}
 	}
+	// Nor is it when the period has moved on since, and with it the calls of the key.
+	k.ID, k.Hash = engine.KeyID("key_"+id()[:12]), sha256.Sum256([]byte(id()))
+	if w.pg != nil {
+		must(t, w.pg.Accounts.CreateKey(t.Context(), k, admin))
+	}
+	repeat := dialout(0)
+	w.commit(dialout(24*time.Hour-time.Second), dialout(0), repeat)
+	w.now = w.now.Add(2 * time.Second)
+	w.commit(dialout(0))
+	w.commit(repeat)
 }
 
 // freshContact checks that a new contact is refused when its number is not new, or is suppressed,

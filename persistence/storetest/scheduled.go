@@ -171,6 +171,16 @@ func scheduledRefused(t *testing.T, w *world) {
 		t.Errorf("too late: %q", got)
 	}
 	w.noAttempt(d.ID)
+	// Stored in time, it is accepted again, however late that is.
+	other := w.scheduled(0, 5)
+	place := w.placed(other, w.now)
+	place.Intent.NotAfter = w.now.Add(time.Hour)
+	w.commit(schedule(other))
+	w.commit(place)
+	intent := *place.Intent
+	intent.NotAfter = w.now.Add(-time.Second)
+	place.Intent = &intent
+	w.commit(place)
 	w.commit(w.write(func(x *journal.Write) {
 		x.Suppressions = []journal.Suppression{{Number: d.Command.To, Reason: "import", CreatedAt: w.now}}
 	}))
@@ -237,6 +247,34 @@ func scheduledDue(t *testing.T, w *world) {
 	if w.waits(low.ID) {
 		t.Error("it waits on")
 	}
+}
+
+// Those that were put off let others of their priority come first.
+func scheduledTurns(t *testing.T, w *world) {
+	for i := range 3 {
+		w.commit(schedule(w.scheduled(time.Duration(i-9)*time.Second, 5)))
+	}
+	first, _ := w.dueDialouts(w.now, time.Second, 2)
+	for _, id := range first {
+		must(t, w.store.PutOffDialout(w.ctx, id, w.now, "no_number"))
+	}
+	if next, _ := w.dueDialouts(w.now, time.Second, 1); len(next) != 1 || slices.Contains(first, next[0]) {
+		t.Errorf("%v, then %v", first, next)
+	}
+}
+
+// A dialout is stored as long as its request waits for the answer.
+func scheduledLate(t *testing.T, w *world) {
+	d := w.scheduled(time.Hour, 5)
+	late := schedule(d)
+	late.ScheduleBy = w.now.Add(-time.Second)
+	if got := code(w.try(late)[0]); got != "deadline_passed" || w.waits(d.ID) {
+		t.Errorf("too late: %q", got)
+	}
+	inTime := schedule(d)
+	inTime.ScheduleBy = w.now.Add(time.Hour)
+	w.commit(inTime)
+	w.commit(late) // it is stored already
 }
 
 // No more dialouts wait than may, and one that comes again is not one more.

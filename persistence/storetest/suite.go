@@ -36,6 +36,8 @@ var portCases = []testCase{
 	// Dialouts that wait for their time.
 	{"a scheduled dialout is placed once or cancelled, whatever comes again", scheduledDialouts},
 	{"of many writers one places or ends a scheduled dialout", scheduledRace},
+	{"scheduled dialouts that were put off let others come first", scheduledTurns},
+	{"a dialout is scheduled as long as its request waits", scheduledLate},
 	{"a scheduled dialout whose intent is refused waits on", scheduledRefused},
 	{"no more dialouts wait for their time than may", scheduledCap},
 	{"scheduled dialouts come to their turn by priority and time, each for one who asks", scheduledDue},

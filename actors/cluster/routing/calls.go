@@ -116,14 +116,15 @@ func (r *Router) submitHere(ctx context.Context, cmd campaign.SubmitResult) (non
 // control is a command for a live call.
 type control struct {
 	Call   engine.CallID
-	What   string // hang_up, digits, transfer
+	What   string     // hang_up, digits, transfer
+	Who    engine.Who // of hang_up
 	Digits string
 	To     string
 }
 
-// HangUp ends a live call.
-func (r *Router) HangUp(ctx context.Context, id engine.CallID) error {
-	return r.control(ctx, control{Call: id, What: "hang_up"})
+// HangUp ends a live call, or a dialout that waits for its time.
+func (r *Router) HangUp(ctx context.Context, id engine.CallID, who engine.Who) error {
+	return r.control(ctx, control{Call: id, What: "hang_up", Who: who})
 }
 
 // CancelDialout ends a dialout that waits for its time: no node has it, and the store decides.
@@ -148,7 +149,7 @@ func (r *Router) control(ctx context.Context, c control) error {
 func (r *Router) controlHere(ctx context.Context, c control) (none, error) {
 	switch c.What {
 	case "hang_up":
-		return none{}, r.tree.HangUp(ctx, c.Call)
+		return none{}, r.tree.HangUp(ctx, c.Call, c.Who)
 	case "digits":
 		return none{}, r.tree.SendDigits(ctx, c.Call, c.Digits)
 	case "transfer":

@@ -36,7 +36,7 @@ type Tree interface {
 	Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error)
 	Live(ctx context.Context, a attempt.Attempt) attempt.Attempt
 	SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
-	HangUp(ctx context.Context, id engine.CallID) error
+	HangUp(ctx context.Context, id engine.CallID, who engine.Who) error
 	CancelDialout(ctx context.Context, cmd campaign.CancelDialout) error
 	SendDigits(ctx context.Context, id engine.CallID, digits string) error
 	Transfer(ctx context.Context, id engine.CallID, to string) error

@@ -206,7 +206,7 @@ func (t *tree) Live(_ context.Context, a attempt.Attempt) attempt.Attempt {
 }
 
 func (t *tree) SubmitResult(_ context.Context, cmd campaign.SubmitResult) error { return t.note(cmd) }
-func (t *tree) HangUp(_ context.Context, id engine.CallID) error                { return t.note(id) }
+func (t *tree) HangUp(_ context.Context, id engine.CallID, _ engine.Who) error  { return t.note(id) }
 
 func (t *tree) CancelDialout(_ context.Context, cmd campaign.CancelDialout) error { return t.note(cmd) }
 
@@ -312,7 +312,7 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 			noted, nil},
 		"submit_result": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SubmitResult(ctx, result) },
 			result, nil},
-		"hang_up": {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call) }, call, nil},
+		"hang_up": {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call, engine.Who{}) }, call, nil},
 		"digits": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SendDigits(ctx, call, "12#") },
 			string(call) + "12#", nil},
 		"transfer": {func(ctx context.Context, r *Router) (any, error) { return nil, r.Transfer(ctx, call, "sip:a@b") },
@@ -426,9 +426,9 @@ func (l lost) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) error
 	return l.tree.SubmitResult(ctx, cmd)
 }
 
-func (l lost) HangUp(ctx context.Context, id engine.CallID) error {
+func (l lost) HangUp(ctx context.Context, id engine.CallID, who engine.Who) error {
 	l.lose()
-	return l.tree.HangUp(ctx, id)
+	return l.tree.HangUp(ctx, id, who)
 }
 
 // The node that had the call forwards a bot's result to the campaign's next owner, because a bot
@@ -438,7 +438,7 @@ func TestACallIsAskedOfTheNextOwnerWhoseNodeHadItsActor(t *testing.T) {
 	for _, why := range []error{ownership.ErrNotOwner, journal.ErrStaleEpoch} {
 		for what, ask := range map[string]func(*Router) error{
 			"result":  func(r *Router) error { return r.SubmitResult(t.Context(), campaign.SubmitResult{Call: call}) },
-			"hang-up": func(r *Router) error { return r.HangUp(t.Context(), call) },
+			"hang-up": func(r *Router) error { return r.HangUp(t.Context(), call, engine.Who{}) },
 		} {
 			n, one, two := newNet()
 			one.tree.has[id], one.tree.of, one.tree.err = true, theCampaign, why
