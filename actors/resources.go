@@ -23,6 +23,8 @@ import (
 
 // BotsChanged makes the tree reload the configured bots.
 func (t *Tree) BotsChanged(ctx context.Context) error {
+	t.configuring.Lock()
+	defer t.configuring.Unlock()
 	bots, err := t.store.Bots(ctx)
 	if err != nil {
 		return journal.Unavailable(err)
@@ -33,6 +35,8 @@ func (t *Tree) BotsChanged(ctx context.Context) error {
 
 // CadencesChanged makes the tree reload the configured cadences.
 func (t *Tree) CadencesChanged(ctx context.Context) error {
+	t.configuring.Lock()
+	defer t.configuring.Unlock()
 	list, err := t.store.Cadences(ctx)
 	if err != nil {
 		return journal.Unavailable(err)

@@ -30,6 +30,10 @@ type Tree struct {
 	caps      lease.SharedCaps // nil: alone
 	writesCap int
 
+	// configuring is held while a part of the configuration is read and sent: what was read later is
+	// sent later.
+	configuring sync.Mutex
+
 	writers *writer.Group
 	calls   *callactor.Process
 	imports *campaignactor.Imports

@@ -137,10 +137,18 @@ func (f *Front) PutCadence(ctx context.Context, c cadence.Named, at time.Time,
 	stored, created, err := f.Store.PutCadence(ctx, c, at, who)
 	f.p.doubt(err)
 	if err == nil {
-		f.configured(ctx, "")
-		err = f.tree.CadencesChanged(ctx)
+		f.cadencesChanged(ctx)
 	}
 	return stored, created, err
+}
+
+// cadencesChanged tells everybody of a change that is stored. Who is not told now is told when the
+// configuration is read again: a repeat of the request would be told of another version.
+func (f *Front) cadencesChanged(ctx context.Context) {
+	f.configured(ctx, "")
+	if err := f.tree.CadencesChanged(ctx); err != nil {
+		f.p.unsettled.Store(true)
+	}
 }
 
 // DeleteCadence implements http.Cadences.
@@ -149,8 +157,8 @@ func (f *Front) DeleteCadence(ctx context.Context, id engine.CadenceID, who engi
 		f.p.doubt(err)
 		return err
 	}
-	f.configured(ctx, "")
-	return f.tree.CadencesChanged(ctx)
+	f.cadencesChanged(ctx)
+	return nil
 }
 
 // account returns the "AC" identifier of a bot, or a new one.

@@ -68,11 +68,11 @@ func (p *Process) Reload(ctx context.Context, to Flags) (restart []string, err e
 	if err != nil {
 		return nil, err
 	}
-	rules, err := p.noteFrequency(ctx, &to)
+	n, err := configfile.Apply(ctx, p.front, list)
 	if err != nil {
 		return nil, err
 	}
-	n, err := configfile.Apply(ctx, p.front, list)
+	rules, err := p.noteFrequency(ctx, &to) // right before they hold
 	if err != nil {
 		return nil, err
 	}

@@ -126,13 +126,10 @@ func (c *Cadence) Next(e Ended, w *window.Window) time.Time {
 		case AnotherPart:
 			at = anotherPart(e, at, w)
 		case NextDay:
-			at = nextDay(e.At, w)
+			at = nextDay(e.Dialled, w)
 		}
 	}
-	if at.Before(least) {
-		at = least
-	}
-	return opening(at, w)
+	return opening(later(at, least), w)
 }
 
 // Allowed is the first time from t on, in the window, that is on a calling day with attempts left.
@@ -162,7 +159,7 @@ func anotherPart(e Ended, from time.Time, w *window.Window) time.Time {
 			at = opening(nextPart(w.Local(at)), w)
 		}
 	}
-	return nextDay(from, w)
+	return later(nextDay(e.Dialled, w), from)
 }
 
 // nextDay is the opening of the next calling day; a day later if the window never opens again.
@@ -179,4 +176,11 @@ func opening(t time.Time, w *window.Window) time.Time {
 		return at
 	}
 	return t
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }

@@ -118,6 +118,37 @@ func TestTheContactsClockDecidesWhereTheWindowIsTheirs(t *testing.T) {
 	}
 }
 
+// The day is that of the dial, however long the call lasts: one that ends after the window has closed
+// is of the day before.
+func TestTheNextDayFollowsThatOfTheDial(t *testing.T) {
+	day := window.Window{Start: 9 * 60, Zone: "UTC"} // until midnight
+	night := window.Window{Start: 22 * 60, End: 2 * 60, Zone: "UTC"}
+	monday := time.Date(2030, 1, 7, 0, 0, 0, 0, time.UTC)
+	at := func(days int, clock time.Duration) time.Time { return monday.AddDate(0, 0, days).Add(clock) }
+	const minute, hour = time.Minute, time.Hour
+	for _, c := range []struct {
+		text        string
+		w           window.Window
+		dialled     time.Time
+		lasted      time.Duration
+		delay, want time.Time
+	}{
+		{text: "no_answer: next day", w: day, dialled: at(0, 23*hour+50*minute), lasted: 15 * minute, want: at(1, 9*hour)},
+		{text: "no_answer: next day", w: night, dialled: at(1, 2*hour-minute), lasted: 2 * minute, want: at(1, 22*hour)},
+		{text: "no_answer: another part of the day", w: night, dialled: at(1, 2*hour-minute), lasted: 2 * minute,
+			want: at(1, 22*hour)},
+		{text: "no_answer: next day", w: day, dialled: at(0, 10*hour), lasted: 24 * hour, want: at(1, 10*hour)},
+	} {
+		cad := must(t, c.text)
+		var tries Tries
+		tries = tries.Add(NoAnswer, c.dialled, &c.w)
+		e := Ended{Class: NoAnswer, Tries: tries, Dialled: c.dialled, At: c.dialled.Add(c.lasted), Delay: 30 * minute}
+		if got := cad.Next(e, &c.w); !got.Equal(c.want) {
+			t.Errorf("%s, dialled %s: %s, want %s", c.text, c.dialled, got, c.want)
+		}
+	}
+}
+
 func TestTheNetworksWaitIsKept(t *testing.T) {
 	w := office("Europe/Berlin")
 	c := must(t, "congestion: 2m")

@@ -227,6 +227,11 @@ func (c *Call) parameters() map[string]string {
 	given := c.owner.variables()
 	p := make(map[string]string, len(given)+len(standard))
 	maps.Copy(p, given)
+	for _, name := range standard {
+		if name != traceParent {
+			delete(p, name) // a variable must not pose as what the dialler says
+		}
+	}
 	delete(p, engine.IdentityVariable) // for the carrier only
 	c.owner.identify(p)
 	id := a.ID.Call()

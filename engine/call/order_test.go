@@ -100,7 +100,9 @@ func TestWhatIsWrittenOfACall(t *testing.T) {
 // asked for the call goes on.
 func TestTheBotIsToldTheVerdictAndTheTraceOfItsCall(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	r := up(t, func(c *contact.Contact) { c.Variables["traceparent"] = trace },
+	r := up(t, func(c *contact.Contact) {
+		c.Variables["traceparent"], c.Variables["transfer_targets"], c.Variables["run"] = trace, "+4930*", "a marathon"
+	},
 		func(rl *Rules) { rl.Attempt.AMD = engine.AMDSequential })
 	r.dialled(first)
 	r.apply(r.leg(1, engine.LegAnswered, answered))
@@ -111,8 +113,8 @@ func TestTheBotIsToldTheVerdictAndTheTraceOfItsCall(t *testing.T) {
 	if p["amd_verdict"] != "screener" || p["traceparent"] != trace {
 		t.Errorf("%v", p)
 	}
-	if _, ok := p["transfer_targets"]; ok {
-		t.Errorf("a campaign without targets: %v", p)
+	if _, ok := p["transfer_targets"]; ok || p["run"] == "a marathon" {
+		t.Errorf("a variable poses as what the dialler says: %v", p)
 	}
 }
 

@@ -471,10 +471,10 @@ func (s *State) number(m *NumberLeased) {
 	}
 }
 
-// sureOf says whether it is known that the bot takes sessions, or will be known no better: a probe
-// that only connects says nothing of them, and a bot that is called by SIP has no socket.
+// sureOf says whether it is known that the bot takes sessions: a probe that connects, or asks whether
+// the process is well, says nothing of them. A bot that is called by SIP has no socket.
 func (s *State) sureOf(b *engine.Bot) bool {
-	return b.URIs() != nil || b.HealthURL != "" || b.Probe == engine.ProbeSession || s.heard(b.ID)
+	return b.URIs() != nil || b.Probe == engine.ProbeSession || s.heard(b.ID)
 }
 
 // socketPrefix begins the identifiers of the sockets of dialouts.

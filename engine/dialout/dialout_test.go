@@ -411,10 +411,14 @@ func TestABotThatNobodyHasHeardTakesTheSessionBeforeAnybodyIsCalled(t *testing.T
 	d.refused("no_capacity")
 	none[*call.BotTried](d)
 
-	// Whoever is heard, is asked by more than a connection, or has no sockets, is called at once.
+	// That its process is well says nothing of sessions.
+	healthy := bot
+	healthy.HealthURL = "/up"
+	one[OpenSocket](gathered(healthy, true))
+
+	// Whoever is heard, is asked by a session, or has no sockets, is called at once.
 	one[Begin](gathered(bot, false))
 	for _, change := range []func(*engine.Bot){
-		func(b *engine.Bot) { b.HealthURL = "/up" },
 		func(b *engine.Bot) { b.Probe = engine.ProbeSession },
 		func(b *engine.Bot) { b.Endpoints = []string{"sip:bot@a"} },
 	} {

@@ -41,12 +41,11 @@ func (l *leg) endFenced() {
 	l.hangUp(engine.HangUpCause{Q850: 41, Text: "lease lost"}) // 41: temporary failure
 }
 
-// keepFence checks all legs while the lease is over, and once more when there is a new one.
-func (k *Table) keepFence() {
+// keepFence checks all legs while the lease is over, and once more when there is another than seen.
+func (k *Table) keepFence(seen engine.NodeLease) {
 	defer close(k.fenceOver)
 	tick := time.NewTicker(fenceEvery)
 	defer tick.Stop()
-	seen := k.conf.Fence.Lease()
 	for {
 		select {
 		case <-k.stop:

@@ -56,7 +56,7 @@ func NewTable(c Config, clock timing.Clock, net *transport.Sockets, trunks *trun
 		k.attempts[i].legs = map[engine.AttemptID][]*leg{}
 	}
 	if c.Fence != nil {
-		go k.keepFence()
+		go k.keepFence(k.conf.Fence.Lease()) // of now, not of when it first runs
 	} else {
 		close(k.fenceOver)
 	}

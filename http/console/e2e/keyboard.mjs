@@ -105,12 +105,29 @@ await withBrowser(async (page) => {
   ).setFiles({
     name: 'list.csv',
     mimeType: 'text/csv',
-    buffer: Buffer.from(`phone_number\n${setting('NUMBERS').split(',').join('\n')}\n`),
+    // As a German spreadsheet saves it: in Windows-1252, with national numbers.
+    buffer: Buffer.from(
+      `Telefon;Straße\r\n${setting('NUMBERS')
+        .split(',')
+        .map((n) => `${n.replace('+49', '0')};Müllerstraße`)
+        .join('\r\n')}\r\n`,
+      'latin1',
+    ),
   });
-  await page.getByRole('table', { name: 'Preview' }).waitFor();
+  await page.getByRole('table', { name: 'Preview' }).getByText('Müllerstraße').first().waitFor();
+  await page.getByText('a number needs its country').waitFor();
+  await to('combobox', 'Country of numbers without a country code');
+  await page.keyboard.type('Germany');
+  await page.getByRole('option', { name: 'Germany (DE)' }).waitFor();
+  await press('ArrowDown');
+  await press('Enter');
+  await eventually(
+    'national numbers are numbers',
+    async () => (await page.getByText('a number needs its country').count()) === 0,
+  );
   await to('button', 'Add these contacts');
   await press('Enter');
-  await page.getByText('contacts added').waitFor();
+  await page.getByText(`${setting('NUMBERS').split(',').length} contacts added`).waitFor();
   await to('button', 'Next');
   await press('Enter');
   await page.locator('[data-preflight]').waitFor();
