@@ -59,8 +59,8 @@ func TestALiveCallIsEndedByAnOperator(t *testing.T) {
 	path := "/api/v1/calls/" + string(theCall) + "/hang-up"
 	b.byAdmin("POST", path, "").is(200, "")
 	b.byKey("POST", path, "").is(200, "")
-	if n := len(b.ports.hungUp); n != 2 {
-		t.Errorf("%d hang-ups", n)
+	if n := len(b.ports.hungUp); n != 2 || b.ports.hungUpBy.Key == "" {
+		t.Errorf("%d hang-ups, the last by %+v", n, b.ports.hungUpBy)
 	}
 	b.do("POST", path, "").is(401, "unauthorized")
 	b.do("POST", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"read"} })).is(403,

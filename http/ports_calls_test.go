@@ -61,9 +61,9 @@ func (p *ports) SubmitResult(_ context.Context, c campaign.SubmitResult) (bool, 
 	return p.resultLater, cmp.Or(p.resultFail, p.fail)
 }
 
-func (p *ports) HangUp(_ context.Context, id engine.CallID, _ engine.Who) error {
+func (p *ports) HangUp(_ context.Context, id engine.CallID, who engine.Who) error {
 	defer p.lock()()
-	p.hungUp = append(p.hungUp, id)
+	p.hungUp, p.hungUpBy = append(p.hungUp, id), who
 	return cmp.Or(p.hangFail, p.fail)
 }
 

@@ -63,6 +63,7 @@ type ports struct {
 	events             []journal.Event
 	results            []campaign.SubmitResult
 	hungUp             []engine.CallID
+	hungUpBy           engine.Who // the last of them
 	unscheduled        []campaign.CancelDialout
 	asked              []attempt.Query
 	older              engine.AttemptID // the next cursor in lists of calls

@@ -204,7 +204,8 @@ func TestTheAuditKnowsTheDialoutsWhoseEventsWereDropped(t *testing.T) {
 		}
 	}
 	audit()
-	if d, err := s.Records.Retain(ctx, now, history.Keep{Events: 100 * day, Key: &keeper}); err != nil || len(d.Partitions) == 0 {
+	keep := history.Keep{Events: 100 * day, Key: &keeper}
+	if d, err := s.Records.Retain(ctx, now, keep); err != nil || len(d.Partitions) == 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	audit()

@@ -35,7 +35,8 @@ func dialoutCommands(call engine.CallID) map[string]struct {
 		ask  func(r *Router) error
 		told any
 	}{
-		"hang_up":  {func(r *Router) error { return r.HangUp(ctx, call, engine.Who{}) }, call},
+		"hang_up": {func(r *Router) error { return r.HangUp(ctx, call, engine.Who{User: "u1"}) },
+			hungUp{call, engine.Who{User: "u1"}}},
 		"digits":   {func(r *Router) error { return r.SendDigits(ctx, call, "1") }, string(call) + "1"},
 		"transfer": {func(r *Router) error { return r.Transfer(ctx, call, "+4930") }, string(call) + "+4930"},
 		"result":   {func(r *Router) error { return r.SubmitResult(ctx, result) }, result},

@@ -206,7 +206,16 @@ func (t *tree) Live(_ context.Context, a attempt.Attempt) attempt.Attempt {
 }
 
 func (t *tree) SubmitResult(_ context.Context, cmd campaign.SubmitResult) error { return t.note(cmd) }
-func (t *tree) HangUp(_ context.Context, id engine.CallID, _ engine.Who) error  { return t.note(id) }
+
+// hungUp is what a tree notes of a hang-up.
+type hungUp struct {
+	call engine.CallID
+	who  engine.Who
+}
+
+func (t *tree) HangUp(_ context.Context, id engine.CallID, who engine.Who) error {
+	return t.note(hungUp{id, who})
+}
 
 func (t *tree) CancelDialout(_ context.Context, cmd campaign.CancelDialout) error { return t.note(cmd) }
 
@@ -312,7 +321,9 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 			noted, nil},
 		"submit_result": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SubmitResult(ctx, result) },
 			result, nil},
-		"hang_up": {func(ctx context.Context, r *Router) (any, error) { return nil, r.HangUp(ctx, call, engine.Who{}) }, call, nil},
+		"hang_up": {func(ctx context.Context, r *Router) (any, error) {
+			return nil, r.HangUp(ctx, call, engine.Who{User: "u1"})
+		}, hungUp{call, engine.Who{User: "u1"}}, nil},
 		"digits": {func(ctx context.Context, r *Router) (any, error) { return nil, r.SendDigits(ctx, call, "12#") },
 			string(call) + "12#", nil},
 		"transfer": {func(ctx context.Context, r *Router) (any, error) { return nil, r.Transfer(ctx, call, "sip:a@b") },
