@@ -425,6 +425,10 @@ var Catalogue = []CodeText{
 	{"too_many_recordings", "Too many recordings are being sent", "Try again when one has ended."},
 	{"too_many_reports", "Too many reports are being written", "Try again when one has ended."},
 	{
+		"too_many_results", "A bot gave more results on its socket than may wait to be stored",
+		"Give it again when those before it are answered.",
+	},
+	{
 		"too_many_scheduled", "As many dialouts wait for their time as may",
 		"Cancel some, or send this one later.",
 	},

@@ -4,9 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fasthttp/websocket"
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
@@ -156,6 +160,62 @@ func TestALateResultCompletesTheContact(t *testing.T) {
 		}
 		sequence = body.Data.Sequence
 	}
+}
+
+// Two results that come at once are both stored: what the first says of the number stands.
+func TestAResultOnTheSocketIsNotLostToTheNext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	answers := make(chan string, 2)
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		up := websocket.Upgrader{}
+		c, err := up.Upgrade(rw, r, nil)
+		if err != nil {
+			return // a question whether it is there
+		}
+		defer func() { _ = c.Close() }()
+		var both []byte
+		for _, result := range []string{`{"disposition":"wrong","do_not_call":true}`, `{"disposition":"sold"}`} {
+			text := `{"event":"result","result":` + result + `}`
+			both = append(append(both, 0x81, byte(len(text))), text...) // a text frame (RFC 6455 5.2)
+		}
+		for {
+			var f struct {
+				Event  string
+				Result struct{ Status string }
+			}
+			if c.ReadJSON(&f) != nil {
+				return
+			}
+			switch f.Event {
+			case "start":
+				if _, err := c.NetConn().Write(both); err != nil {
+					return
+				}
+			case "result":
+				if answers <- f.Result.Status; len(answers) == cap(answers) {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	w.endpoints("ws" + strings.TrimPrefix(s.URL, "http"))
+	id := w.dialout(newNumber())
+	if c := w.ended(id, engine.OutcomeCompleted); c.Disposition != "sold" {
+		t.Errorf("the later result: %+v", c)
+	}
+	for range cap(answers) {
+		if status := <-answers; status != "ok" {
+			t.Errorf("a result was answered %s", status)
+		}
+	}
+	r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": w.stored(id).To.E164()})
+	if r.status != 409 || r.code() != "suppressed" {
+		t.Errorf("a dialout to a number that asked not to be called: %s", r)
+	}
+	w.quiet()
 }
 
 // detail is the response to GET /api/v1/campaigns/{id}.

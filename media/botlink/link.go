@@ -52,9 +52,9 @@ type Link struct {
 	seq      uint64
 	chunk    uint64
 	play     playout
-	// report is the bot's newest result that waits for the one being stored.
-	report    []byte
-	reporting bool
+	// results are those of the bot that wait for the one being stored, oldest first.
+	results [][]byte
+	storing bool
 	// active is false while play has neither audio nor marks: then the ticks of a quiet bot take no
 	// lock.
 	active atomic.Bool
@@ -456,36 +456,49 @@ func (l *Link) handle(m *message, n int) {
 	}
 }
 
-// reported has a result stored. Each replaces the one before, so only the newest waits. It also
-// comes after stop: a bot may send it when it is told of the end.
+// resultsCap is how many results of a session wait for the one being stored; further ones are refused.
+const resultsCap = 8
+
+// reported has a result stored after those that came before it: each may say what the next does
+// not. It also comes after stop: a bot may send it when it is told of the end.
 func (l *Link) reported(result []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.report = result
-	if l.reporting {
+	if len(l.results) == resultsCap {
+		l.answer(appendTooMany(nil, l.call))
 		return
 	}
-	l.reporting = true
+	l.results = append(l.results, result)
+	if l.storing {
+		return
+	}
+	l.storing = true
 	l.client.tasks.Add(1)
 	go func() {
 		defer l.client.tasks.Done()
-		for {
+		for result := l.waiting(); result != nil; result = l.waiting() {
+			answer := l.client.cfg.Result(l.req.Call, result)
 			l.mu.Lock()
-			result := l.report
-			l.report, l.reporting = nil, result != nil
+			l.answer(answer)
 			l.mu.Unlock()
-			if result == nil {
-				return
-			}
-			l.answer(l.client.cfg.Result(l.req.Call, result))
 		}
 	}()
 }
 
-// answer sends what became of a result.
-func (l *Link) answer(answer []byte) {
+// waiting takes the oldest result that waits; nil means that there is none.
+func (l *Link) waiting() (result []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.results) == 0 {
+		l.results, l.storing = nil, false
+		return nil
+	}
+	result, l.results = l.results[0], l.results[1:]
+	return result
+}
+
+// answer sends what became of a result; the lock is held.
+func (l *Link) answer(answer []byte) {
 	if l.state == linkUp && answer != nil {
 		s := getScratch()
 		l.seq++

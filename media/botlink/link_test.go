@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -429,6 +430,8 @@ func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
 		return []byte(`{"status":"ok"}`)
 	}}
 	l, p, h, c := connect(t, cfg)
+	release := sync.OnceFunc(func() { close(goOn) })
+	t.Cleanup(release)
 	call := string(request().Call)
 	send := func(result string) { p.text(`{"event":"result","streamSid":"MZ","result":` + result + `}`) }
 	want := func(result string) {
@@ -447,8 +450,10 @@ func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
 	}
 	send(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
 	want(`{"disposition":"sold", "more": {"a":[1,"}"]}}`)
-	// While one is being stored audio goes on, and of those that wait the newest counts.
-	for _, n := range []string{"1", "2"} {
+	// While one is being stored audio goes on, and the others wait in their order: the first may say
+	// do_not_call, which the next does not take back.
+	waiting := []string{"1", "2", "3", "4", "5", "6", "7", "8"}
+	for _, n := range waiting {
 		send(`{"n":` + n + `}`)
 		p.mark(n) // comes back when the frames before it were read
 		if f := p.next(); f.Event != "mark" {
@@ -457,13 +462,20 @@ func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
 	}
 	p.say([]byte{1, 2, 3})
 	play(t, l, 3)
-	close(goOn)
-	want(`{"n":2}`)
-	for _, seq := range []string{"4", "5"} {
-		if f := p.next(); f.Event != "result" || f.Sequence != seq || f.Stream != string(request().Session) ||
-			f.Result.Status != "ok" {
+	answered := func(seq int, status, code string) {
+		t.Helper()
+		if f := p.next(); f.Event != "result" || f.Sequence != strconv.Itoa(seq) ||
+			f.Stream != string(request().Session) || f.Result.Status != status || f.Result.Code != code {
 			t.Errorf("answered by %+v", f)
 		}
+	}
+	send(`{"n":9}`) // beyond those that may wait
+	answered(10, "refused", "too_many_results")
+	release()
+	answered(11, "ok", "")
+	for i, n := range waiting {
+		want(`{"n":` + n + `}`)
+		answered(12+i, "ok", "")
 	}
 	if n := c.Stats().Malformed.Load(); n != 3 {
 		t.Errorf("%d frames were malformed, want 3", n)
@@ -473,8 +485,8 @@ func TestAResultOnTheSocketIsStoredAndAnswered(t *testing.T) {
 	if f := p.next(); f.Event != "stop" {
 		t.Errorf("%+v", f)
 	}
-	send(`{"n":3}`)
-	want(`{"n":3}`)
+	send(`{"n":10}`)
+	want(`{"n":10}`)
 	if _, _, err := p.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 		t.Errorf("after stop: %v", err)
 	}

@@ -125,6 +125,7 @@ type frame struct {
 	} `json:"mark"`
 	Result struct {
 		Status string `json:"status"`
+		Code   string `json:"code"`
 	} `json:"result"`
 	Stop *struct {
 		Account string `json:"accountSid"`
