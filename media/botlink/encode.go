@@ -89,11 +89,14 @@ func appendResult(b []byte, stream string, seq uint64, answer []byte) []byte {
 	return append(b, '}')
 }
 
+// tooManyResults is the code of a result beyond resultsCap.
+const tooManyResults = "too_many_results"
+
 // appendTooMany is the answer to a result beyond resultsCap, in the words of the API.
 func appendTooMany(b []byte, call string) []byte {
 	b = append(b, `{"status":"refused","call_id":`...)
 	b = append(b, call...)
-	return append(b, `,"code":"too_many_results","detail":"The results before it are not stored yet; `+
+	return append(b, `,"code":"`+tooManyResults+`","detail":"The results before it are not stored yet; `+
 		`give it again when they are answered."}`...)
 }
 
