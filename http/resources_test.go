@@ -80,6 +80,13 @@ func TestTheHeadersOfABotAreNamedAndNeverShown(t *testing.T) {
 	}
 	put(`,"headers":[{"name":"xi-api-key","value":"s3cret"},{"name":"authorization"}]`).is(200, "")
 	stored(key, engine.HTTPHeader{Name: "authorization", Value: auth.Value})
+	// A bot that is now called by SIP keeps none, and may not be given any.
+	sip := `{"name":"Bea","endpoints":["sip:bea@bot.example.org"]`
+	b.byAdmin("PUT", "/api/v1/bots/bot_1", sip+`,"headers":[{"name":"X-A","value":"b"}]}`).
+		is(422, "validation_failed", "headers not_for_sip")
+	b.byAdmin("PUT", "/api/v1/bots/bot_1", sip+`}`).is(200, "")
+	stored()
+	put(`,"headers":[{"name":"Authorization","value":"Bearer s3cret"}]`).is(200, "")
 	put(`,"headers":null`).is(200, "")
 	stored()
 	f := func(more string, want ...string) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fasthttp/websocket"
+
 	"dialler/bench/carrier"
 	"dialler/bench/draw"
 	"dialler/bench/ports"
@@ -76,7 +78,8 @@ func TestTheExampleBotsHoldWholeCalls(t *testing.T) {
 			talks := person(50 * time.Millisecond)
 			talks.Chatter = draw.Exactly(20 * time.Millisecond)
 			model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{talks}})
-			w.endpoints(start(t, ourToken))
+			w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": 10,
+				"endpoints": []string{start(t, ourToken)}, "health_url": "/health"}).expect(200)
 
 			id := w.dialout(newNumber())
 			if c := w.ended(id, engine.OutcomeCompleted); c.HungUpBy != "bot" || c.Disposition != "greeted" {
@@ -110,9 +113,61 @@ func TestTheExampleBotsHoldWholeCalls(t *testing.T) {
 			// Whoever does not know the token has no session.
 			w.endpoints(start(t, "another"))
 			r := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": newNumber()})
-			if name == "node" && (r.status != 503 || r.code() != "bot_unavailable") {
+			if r.status != 503 || r.code() != "bot_unavailable" {
 				t.Errorf("a bot with another token: %s", r)
 			}
 		})
+	}
+}
+
+// A result that cannot be posted ends neither the bot nor its other calls.
+func TestAnExampleBotOutlivesAResultThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(t *testing.T) string{
+		"node":   func(t *testing.T) string { return example(t, node(t), "bot-node/bot.js", "") },
+		"python": func(t *testing.T) string { return example(t, python(t), "bot-python/bot.py", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endpoint := start(t)
+			nobody := "http://127.0.0.1:" + strconv.Itoa(ports.Of(t)) + "/"
+			call := func() (c *websocket.Conn, await func(event string)) {
+				c, _, err := websocket.DefaultDialer.Dial(endpoint, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = c.Close() })
+				say(t, c, map[string]any{"event": "start", "start": map[string]any{"streamSid": "MZ",
+					"customParameters": map[string]string{"result_url": nobody, "result_token": "x"}}})
+				return c, func(event string) {
+					t.Helper()
+					var f struct{ Event string }
+					for f.Event != event {
+						if err := c.ReadJSON(&f); err != nil {
+							t.Fatalf("while %s was awaited: %v", event, err)
+						}
+					}
+				}
+			}
+			one, greeted := call()
+			greeted("mark")
+			other, told := call()
+			told("mark")
+			say(t, one, map[string]any{"event": "stop"})
+			_ = one.Close()
+			// The pause before the goodbye outlasts a refused connection and the second try.
+			say(t, other, map[string]any{"event": "mark", "mark": map[string]string{"name": "greeting"}})
+			told("mark")
+			say(t, other, map[string]any{"event": "mark", "mark": map[string]string{"name": "goodbye"}})
+			told("result")
+		})
+	}
+}
+
+// say sends a frame as the dialler does.
+func say(t *testing.T, c *websocket.Conn, frame any) {
+	t.Helper()
+	if err := c.WriteJSON(frame); err != nil {
+		t.Fatal(err)
 	}
 }

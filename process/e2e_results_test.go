@@ -383,6 +383,7 @@ func TestAResultIsKeptWhenItsOwnerCannotBeAsked(t *testing.T) {
 	f(engine.Unavailable("database_unavailable", "", time.Second), true)
 	f(engine.Unavailable("owner_lost", "", time.Second), true)
 	f(engine.Unavailable("timeout", "", time.Second), true)
+	f(engine.Unavailable("suppression_unconfirmed", "", time.Second), false) // stored; the bot asks again
 	f(engine.NotFound("call_not_found", ""), false)
 	f(engine.Conflict("person_erased", ""), false)
 	f(engine.Invalid("invalid_result", ""), false)

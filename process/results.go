@@ -45,8 +45,12 @@ func unheard(err error) bool {
 
 // deferred says whether to keep a result for later: it could not be stored, or its owner could not
 // be asked or did not answer. If the owner has stored it already, repeating it does no harm,
-// because a repeated result changes nothing.
+// because a repeated result changes nothing. A suppression that not all confirmed is stored with its
+// result: the bot is told, and asks again.
 func deferred(err error) bool {
+	if engine.ErrorCode(err) == "suppression_unconfirmed" {
+		return false
+	}
 	var e *engine.Error
 	return unheard(err) || errors.As(err, &e) && e.Kind == engine.KindUnavailable
 }

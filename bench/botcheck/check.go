@@ -22,6 +22,7 @@ import (
 	"dialler/bench/voice"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/media/botlink"
 )
 
@@ -139,8 +140,8 @@ func (c *check) health(ctx context.Context) bool {
 
 // session opens the one session and follows it to its end.
 func (c *check) session(ctx context.Context) {
-	call := newCall()
-	results, err := listen(call, c.cfg.Bot.Endpoints[0])
+	id := newCall()
+	results, err := listen(id, c.cfg.Bot.Endpoints[0])
 	if err != nil {
 		c.tell("result", LevelWarning, "no address for results by HTTP: %s", err)
 	}
@@ -149,7 +150,7 @@ func (c *check) session(ctx context.Context) {
 		Result: func(_ engine.CallID, body []byte) []byte { return results.onSocket(body) }})
 	defer client.Close()
 
-	link := c.open(ctx, client, call, results)
+	link := c.open(ctx, client, id, results)
 	if link == nil {
 		return
 	}
@@ -160,7 +161,7 @@ func (c *check) session(ctx context.Context) {
 }
 
 // open opens the socket and sends start; nil means that it could not.
-func (c *check) open(ctx context.Context, client *botlink.Client, call identity, results *results) *botlink.Link {
+func (c *check) open(ctx context.Context, client *botlink.Client, id identity, results *results) *botlink.Link {
 	b := &c.cfg.Bot
 	opened := make(chan engine.SocketEvent, 2)
 	began := time.Now()
@@ -188,10 +189,10 @@ func (c *check) open(ctx context.Context, client *botlink.Client, call identity,
 	}
 	account := b.Account
 	if account == "" {
-		account = "AC" + call.attempt
+		account = "AC" + id.attempt
 	}
-	return client.Connect(botlink.Request{AuthToken: b.AuthToken, Account: account, Session: call.session(),
-		Call: call.id(), Parameters: call.parameters(c.cfg.Variables, results.base()),
+	return client.Connect(botlink.Request{AuthToken: b.AuthToken, Account: account, Session: id.session(),
+		Call: id.id(), Parameters: id.parameters(c.cfg.Variables, results.base()),
 		Deadline: time.Now().Add(attempt.BridgeBudget), Socket: "check/1"}, c)
 }
 
@@ -379,19 +380,14 @@ func newCall() identity {
 func (i identity) id() engine.CallID         { return engine.CallID("CA" + i.attempt) }
 func (i identity) session() engine.SessionID { return engine.SessionID("MZ" + i.attempt) }
 
-// parameters are what a call outside campaigns has (engine/call), with numbers that nobody has.
+// parameters are what a call outside campaigns has, with numbers that nobody has.
 func (i identity) parameters(variables map[string]string, base string) map[string]string {
-	p := map[string]string{"from_number": "+15005550006", "to_number": "+15005550010", "call_id": string(i.id()),
-		"attempt_id": i.attempt, "attempt_number": "1", "traceparent": "00-" + i.attempt + "-" + i.attempt[16:] + "-01"}
-	if base != "" {
-		p["api_base"], p["result_token"] = base, i.token
-		p["result_url"] = base + resultPath(i.id())
-	}
-	for k, v := range variables {
-		p[k] = v
-	}
-	return p
+	return call.Parameters(&attempt.Attempt{ID: engine.AttemptID(i.attempt), From: fromNobody, To: toNobody, Number: 1},
+		variables, base, i.token)
 }
+
+// fromNobody and toNobody are numbers that nobody has.
+const fromNobody, toNobody engine.PhoneNumber = "+15005550006", "+15005550010"
 
 func resultPath(id engine.CallID) string { return "/api/v1/calls/" + string(id) + "/result" }
 

@@ -46,6 +46,27 @@ func contains(t *testing.T, list []string, wants ...string) {
 	}
 }
 
+// The contact's variables do not replace what is said of the call, as in calls.
+func TestABotIsToldOfTheCallAsInCalls(t *testing.T) {
+	id := newCall()
+	p := id.parameters(map[string]string{"call_id": "mine", "result_url": "mine", "plan": "gold"}, "http://a")
+	if p["call_id"] != string(id.id()) || p["result_url"] != "http://a"+resultPath(id.id()) ||
+		p["result_token"] != id.token || p["plan"] != "gold" {
+		t.Errorf("it is told %v", p)
+	}
+}
+
+// A bot that gives results without end does not fill the memory.
+func TestNoMoreResultsAreToldThanAnybodyReads(t *testing.T) {
+	r := &results{call: newCall(), first: make(chan struct{})}
+	for range 3 * findingsCap {
+		r.onSocket([]byte(`{"disposition":"sold"}`))
+	}
+	if n := len(r.all()); n != findingsCap {
+		t.Errorf("%d are told", n)
+	}
+}
+
 func TestABotThatDoesEverythingRightHasNoFault(t *testing.T) {
 	b, err := bot.Start(bot.Config{AuthToken: "token", Conversations: []bot.Conversation{
 		{Utterance: draw.Exactly(300 * time.Millisecond), Pause: draw.Exactly(100 * time.Millisecond)}}})

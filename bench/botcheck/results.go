@@ -17,6 +17,9 @@ import (
 // bodyCap bounds what is read of a request.
 const bodyCap = 1 << 20
 
+// findingsCap bounds what is told of results: a bot that repeats itself needs no more.
+const findingsCap = 32
+
 // results takes the bot's results, on its socket and by HTTP, as the API does.
 type results struct {
 	call     identity
@@ -65,7 +68,9 @@ func (r *results) all() []Finding {
 func (r *results) add(result bool, level Level, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = append(r.list, Finding{"result", level, text})
+	if len(r.list) < findingsCap {
+		r.list = append(r.list, Finding{"result", level, text})
+	}
 	if result {
 		select {
 		case <-r.first:

@@ -224,30 +224,41 @@ const traceParent = "traceparent"
 // parameters are what the bot is told about the call.
 func (c *Call) parameters() map[string]string {
 	a := &c.Machine.A
-	given := c.owner.variables()
-	p := make(map[string]string, len(given)+len(standard))
-	maps.Copy(p, given)
+	token := ""
+	if c.Limits.ResultBase != "" {
+		token = c.in.Process.ResultToken(a.ID.Call())
+	}
+	p := Parameters(a, c.owner.variables(), c.Limits.ResultBase, token)
+	c.owner.identify(p)
+	if to := c.Machine.Config.Transfers.Allowed; len(to) > 0 {
+		p["transfer_targets"] = strings.Join(to, ",")
+	}
+	return p
+}
+
+// Parameters are what a bot is told about any call: the variables, and what wins over those of the
+// same name. base is the address of the API without /api/v1, token the call's own; without base the
+// bot is told of neither.
+func Parameters(a *attempt.Attempt, variables map[string]string, base, token string) map[string]string {
+	p := make(map[string]string, len(variables)+len(standard))
+	maps.Copy(p, variables)
 	for _, name := range standard {
 		if name != traceParent {
 			delete(p, name) // a variable must not pose as what the dialler says
 		}
 	}
 	delete(p, engine.IdentityVariable) // for the carrier only
-	c.owner.identify(p)
 	id := a.ID.Call()
 	p["from_number"], p["to_number"] = a.From.E164(), a.To.E164()
 	p["attempt_id"], p["call_id"] = string(a.ID), string(id)
-	if c.Limits.ResultBase != "" {
-		p["result_url"] = c.Limits.ResultBase + "/api/v1/calls/" + string(id) + "/result"
-		p["result_token"] = c.in.Process.ResultToken(id)
-		p["api_base"] = c.Limits.ResultBase
+	if base != "" {
+		p["result_url"] = base + "/api/v1/calls/" + string(id) + "/result"
+		p["result_token"] = token
+		p["api_base"] = base
 	}
 	p["attempt_number"] = strconv.Itoa(a.Number)
 	if a.Verdict != "" {
 		p["amd_verdict"] = string(a.Verdict)
-	}
-	if to := c.Machine.Config.Transfers.Allowed; len(to) > 0 {
-		p["transfer_targets"] = strings.Join(to, ",")
 	}
 	if p[traceParent] == "" && len(a.ID) == 32 {
 		p[traceParent] = "00-" + string(a.ID) + "-" + string(a.ID[16:]) + "-01"

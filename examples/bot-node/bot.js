@@ -3,7 +3,6 @@
 const { createHmac } = require('node:crypto');
 const http = require('node:http');
 const { WebSocketServer } = require('ws');
-
 const { PORT = '8765', BOT_TOKEN, BOT_URL } = process.env; // the bot's auth_token, and its endpoint as configured
 const signature = BOT_TOKEN && createHmac('sha1', BOT_TOKEN).update(BOT_URL).digest('base64');
 
@@ -12,17 +11,18 @@ const beep = (ms) => Buffer.from(Array.from({ length: 8 * ms }, (_, i) => (i & 8
 const loud = (audio) => audio.reduce((sum, b) => sum + (~b & 0x7f), 0) > 50 * audio.length;
 
 const server = http.createServer((req, res) => res.writeHead(req.url === '/health' ? 204 : 404).end());
-const bot = new WebSocketServer({
-  server,
-  path: '/calls',
-  verifyClient: ({ req }) => !signature || req.headers['x-twilio-signature'] === signature,
-});
+const bot = new WebSocketServer({ server, path: '/calls',
+  verifyClient: ({ req }) => !signature || req.headers['x-twilio-signature'] === signature });
+const post = (call, result, again = true) =>
+  fetch(call.result_url, { method: 'POST', body: JSON.stringify(result),
+    headers: { authorization: `Bearer ${call.result_token}`, 'content-type': 'application/json' },
+  }).then(({ ok, status }) => ok || Promise.reject(new Error(`HTTP ${status}`))).catch((why) => {
+    console.error('result not stored', why);
+    if (again) setTimeout(post, 1000, call, result, false);
+  });
 
 bot.on('connection', (socket) => {
-  let call; // what start says of the call
-  let stream;
-  let speaking = false;
-  let [heard, interrupted] = [0, 0]; // ms of speech; how often
+  let [call, stream, speaking, heard, interrupted] = [{}, '', false, 0, 0]; // ms of speech; how often
   const send = (event, fields) => socket.send(JSON.stringify({ event, streamSid: stream, ...fields }));
   const say = (ms, name) => {
     speaking = true;
@@ -48,12 +48,12 @@ bot.on('connection', (socket) => {
       if (mark.name === 'greeting') setTimeout(() => say(500, 'goodbye'), 1000);
       if (mark.name === 'goodbye') send('result', { result: result('greeted') });
     },
-    result: () => socket.close(), // it is stored: hang up
-    stop: () => // the callee hung up, and the socket closes: the result goes by HTTP
-      fetch(call.result_url, { method: 'POST', body: JSON.stringify(result('hung_up')),
-        headers: { authorization: `Bearer ${call.result_token}`, 'content-type': 'application/json' } }),
+    result({ result: answer }) {
+      if (answer.status === 'refused') console.error('result refused', answer);
+      socket.close(); // it is stored, kept, or of no use: hang up
+    },
+    stop: () => post(call, result('hung_up')), // the callee hung up, and the socket closes: it goes by HTTP
   };
   socket.on('message', (text) => ((frame) => on[frame.event]?.(frame))(JSON.parse(text)));
 });
-
 server.listen(PORT, () => console.log('listening'));

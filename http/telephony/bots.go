@@ -146,7 +146,7 @@ func (s *API) PutBot(r *wire.Request) error {
 		Variables: f.Words("required_variables", contact.VariableCountCap),
 		CreatedAt: s.Now(),
 	}
-	if bot.Headers, err = s.botHeaders(r, f, bot.ID); err != nil {
+	if bot.Headers, err = s.botHeaders(r, f, &bot); err != nil {
 		return err
 	}
 	if wrong := len(f.Errs.List) > 0; !wrong || len(bot.Endpoints) > 0 {
@@ -176,14 +176,15 @@ func (s *API) PutBot(r *wire.Request) error {
 }
 
 // botHeaders reads a bot's own headers. The stored ones stay when none are sent, and so does the
-// value of one that is sent without it.
-func (s *API) botHeaders(r *wire.Request, f form.Form, id engine.BotID) ([]engine.HTTPHeader, error) {
+// value of one that is sent without it. A bot that is now called by SIP keeps none.
+func (s *API) botHeaders(r *wire.Request, f form.Form, bot *engine.Bot) ([]engine.HTTPHeader, error) {
 	bots, err := s.Bots.Bots(r.Ctx())
 	if err != nil {
 		return nil, err
 	}
 	var stored []engine.HTTPHeader
-	if i := slices.IndexFunc(bots, func(b engine.Bot) bool { return b.ID == id }); i >= 0 {
+	same := func(b engine.Bot) bool { return b.ID == bot.ID }
+	if i := slices.IndexFunc(bots, same); i >= 0 && bot.URIs() == nil {
 		stored = bots[i].Headers
 	}
 	if !f.Sent("headers") {

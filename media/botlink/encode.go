@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
+
+	"dialler/engine"
 )
 
 // connectedFrame is the first message of every session.
@@ -89,15 +91,15 @@ func appendResult(b []byte, stream string, seq uint64, answer []byte) []byte {
 	return append(b, '}')
 }
 
-// tooManyResults is the code of a result beyond resultsCap.
-const tooManyResults = "too_many_results"
-
-// appendTooMany is the answer to a result beyond resultsCap, in the words of the API.
-func appendTooMany(b []byte, call string) []byte {
+// appendRefused is the answer to a result that is not stored, in the words of the API.
+func appendRefused(b []byte, call string, why *engine.Error) []byte {
 	b = append(b, `{"status":"refused","call_id":`...)
 	b = append(b, call...)
-	return append(b, `,"code":"`+tooManyResults+`","detail":"The results before it are not stored yet; `+
-		`give it again when they are answered."}`...)
+	b = append(b, `,"code":`...)
+	b = append(b, quote(why.Code)...)
+	b = append(b, `,"detail":`...)
+	b = append(b, quote(why.Detail)...)
+	return append(b, '}')
 }
 
 func appendStop(b []byte, stream string, seq uint64, account, call string) []byte {

@@ -459,13 +459,16 @@ func (l *Link) handle(m *message, n int) {
 // resultsCap is how many results of a session wait for the one being stored; further ones are refused.
 const resultsCap = 8
 
+var errTooManyResults = engine.Unavailable("too_many_results",
+	"the results before it are not stored yet; give it again when they are answered", 0)
+
 // reported has a result stored after those that came before it: each may say what the next does
 // not. It also comes after stop: a bot may send it when it is told of the end.
 func (l *Link) reported(result []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.results) == resultsCap {
-		l.answer(appendTooMany(nil, l.call))
+		l.answer(appendRefused(nil, l.call, errTooManyResults))
 		return
 	}
 	l.results = append(l.results, result)
