@@ -15,7 +15,8 @@ var spooled = map[Type]bool{
 // waiting (Subjects): after a crash only the spooled writes are left.
 func (w *Write) Spoolable() bool {
 	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 ||
-		w.Bulk != nil || w.Retune != nil || w.Fresh || w.Schedule != nil || w.Unschedule {
+		w.Bulk != nil || w.Retune != nil || w.Fresh || w.Schedule != nil || !w.ScheduleBy.IsZero() ||
+		w.Unschedule {
 		return false
 	}
 	for i := range w.Events {
