@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nyaruka/phonenumbers"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
 	"dialler/engine"
 )
 
@@ -201,6 +205,7 @@ func FuzzParse(f *testing.F) {
 			case Premium, Emergency, Short:
 				t.Fatalf("%q is dialled", s)
 			}
+			alike(t, p)
 			again, err := ParseLoose(s, "")
 			if err != nil || again != p {
 				t.Fatalf("%q is %q when read loosely: %v", s, again.E164(), err)
@@ -246,5 +251,58 @@ func TestThreeDigitsBehindPlusOneAreAnAreaAndTwoAreNone(t *testing.T) {
 		if got := AreaKey(n); got != want {
 			t.Errorf("%s: %q, want %q", n.E164(), got, want)
 		}
+	}
+}
+
+// alike says whether the facts rest on what the library reads from the number.
+func alike(t testing.TB, p engine.PhoneNumber) {
+	t.Helper()
+	want, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	if got := accepted(p); err != nil || !proto.Equal(got, want) {
+		t.Errorf("%s is %v, the library reads %v, %v", p.E164(), got, want, err)
+	}
+}
+
+func TestAnAcceptedNumberIsWhatTheLibraryReads(t *testing.T) {
+	seen := 0
+	for region := range phonenumbers.GetSupportedRegions() {
+		for _, kind := range []phonenumbers.PhoneNumberType{phonenumbers.FIXED_LINE, phonenumbers.MOBILE,
+			phonenumbers.TOLL_FREE, phonenumbers.SHARED_COST, phonenumbers.VOIP, phonenumbers.UAN} {
+			if n := phonenumbers.GetExampleNumberForType(region, kind); n != nil {
+				if p, err := Parse(phonenumbers.Format(n, phonenumbers.E164)); err == nil {
+					alike(t, p)
+					seen++
+				}
+			}
+		}
+	}
+	if seen < 500 {
+		t.Errorf("%d examples", seen)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		s := "+" + rapid.StringMatching("[1-9][0-9]{6,14}").Draw(r, "digits")
+		if p, err := Parse(s); err == nil {
+			alike(t, p)
+		}
+	})
+	for _, p := range []engine.PhoneNumber{"+3906698200", "+390066982001", "+121", "+1212"} {
+		alike(t, p)
+	}
+	for _, p := range []engine.PhoneNumber{"", "x", "+", "+999123456789"} {
+		if n := accepted(p); n != nil {
+			t.Errorf("%s is %v", p.E164(), n)
+		}
+	}
+}
+
+func BenchmarkCalleeOf(b *testing.B) {
+	for name, n := range map[string]engine.PhoneNumber{"assigned": "+493023125000", "mobile": "+4915123456789",
+		"unassigned": "+15550100123"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				CalleeOf(n)
+			}
+		})
 	}
 }
