@@ -215,8 +215,13 @@ func (n *numbers) known(no engine.PhoneNumber) error {
 }
 
 // leaseAny serves a dialout: it leases the requested number if it is one of ours, or, if none was
-// requested, the least recently used one.
+// requested, the least recently used one. A dialout that is tried again while it waits is answered
+// once: it would keep a second number that nobody returns.
 func (n *numbers) leaseAny(ctx actor.Context, m *LeaseAny) {
+	if w := n.any[m.Attempt]; w != nil {
+		w.ReplyTo = m.ReplyTo
+		return
+	}
 	if m.From != "" {
 		if err := n.known(m.From); err != nil {
 			ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt, Err: err})
