@@ -121,7 +121,9 @@ func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOn
 	}
 	cmd.Campaign, cmd.Contact, cmd.Who = c.id, row.ID, operator
 	w.check.hear(promise.CalledFor{Campaign: c.id, Number: row.Number})
-	w.ask(&request{c: c, what: "operate", event: &run.Operate{Command: cmd}})
+	w.check.given(c, row.Number)
+	w.ask(&request{c: c, what: "operate", event: &run.Operate{Command: cmd},
+		done: func(any, error) { w.check.given(c, row.Number) }})
 }
 
 // --- erasure -----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ type checker struct {
 	facts   []promise.Timed
 	answers map[string]int // requests by topic and answer
 
-	dialled map[engine.PhoneNumber][]*leg // first legs, where calls to a number are limited
+	dialled map[engine.PhoneNumber][]*leg // first legs, where calls or days of a number are limited
 
 	steppedAt time.Duration // when the wall clock was last stepped
 }
@@ -40,6 +40,7 @@ type watched struct {
 	cutAt    time.Duration
 	asked    int            // starts and resumes not yet answered
 	state    campaign.State // durable
+	run      int            // likewise
 	since    time.Duration
 	wrote    time.Duration // the last durable write
 
@@ -178,6 +179,7 @@ func (k *checker) invite(r *runner, x *leg) {
 	zones := r.p.Zones(x.to)
 	k.onDay(c, x, zones)
 	k.withinLimits(c, x)
+	k.placed(x)
 	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: zones})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
 }
@@ -214,10 +216,41 @@ func (k *checker) onDay(c *campaignRecord, x *leg, zones []string) {
 		return
 	}
 	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
-	day := s.Window.For(zones).CallingDay(k.w.wall())
-	if ok && row.DueClass == contact.DueRetry && row.Tries.On(day) >= table.PerDay {
-		k.broke(c, "%s is redialled on %s, after %d attempts on that day", x.to.E164(), day, row.Tries.On(day))
+	if !ok || row.DueClass != contact.DueRetry {
+		return
 	}
+	hours := s.Window.For(zones)
+	day, n := hours.CallingDay(k.w.wall()), 0
+	for _, y := range k.dialled[x.to] {
+		at, _ := k.w.stored(y.attempt)
+		if y.of == c && y.attempt != x.attempt && at.Consumed && y.placedAt > max(c.given[x.to], c.restarted) &&
+			hours.CallingDay(k.w.wall().Add(y.placedAt-k.w.now)) == day {
+			n++
+		}
+	}
+	if n >= table.PerDay {
+		k.broke(c, "%s is redialled on %s, after %d attempts on that day", x.to.E164(), day, n)
+	}
+}
+
+// placed notes the first leg of an attempt.
+func (k *checker) placed(x *leg) {
+	x.placedAt = k.w.now
+	if _, n, _ := x.id.Attempt(); n != 1 || k.w.in.Large || len(k.w.in.CalleeLimits)+len(k.w.in.Cadences) == 0 {
+		return
+	}
+	if k.dialled == nil {
+		k.dialled = map[engine.PhoneNumber][]*leg{}
+	}
+	k.dialled[x.to] = append(k.dialled[x.to], x)
+}
+
+// given notes that somebody may be given fresh attempts.
+func (k *checker) given(c *campaignRecord, n engine.PhoneNumber) {
+	if c.given == nil {
+		c.given = map[engine.PhoneNumber]time.Duration{}
+	}
+	c.given[n] = k.w.now
 }
 
 // withinLimits checks that nobody is called more often than allowed, by what the network has seen.
@@ -226,10 +259,9 @@ func (k *checker) withinLimits(c *campaignRecord, x *leg) {
 	if len(limits) == 0 || k.steppedAt > 0 { // periods are of the wall clock
 		return
 	}
-	before := k.dialled[x.to]
 	for _, l := range limits {
 		n := 0
-		for _, y := range before {
+		for _, y := range k.dialled[x.to] {
 			at, _ := k.w.stored(y.attempt)
 			when := y.overAt
 			counts := false
@@ -249,13 +281,6 @@ func (k *checker) withinLimits(c *campaignRecord, x *leg) {
 			k.broke(c, "%s is called after %d %s within %s", x.to.E164(), n, l.What, l.Period)
 		}
 	}
-	x.placedAt = k.w.now
-	if _, n, _ := x.id.Attempt(); n == 1 {
-		if k.dialled == nil {
-			k.dialled = map[engine.PhoneNumber][]*leg{}
-		}
-		k.dialled[x.to] = append(before, x)
-	}
 }
 
 func (k *checker) durable(w *journal.Write) {
@@ -274,7 +299,11 @@ func (k *checker) durable(w *journal.Write) {
 
 func (k *checker) stands(c *campaignRecord, row *campaign.Campaign) {
 	k.hear(promise.Stands{Row: row})
-	if t := k.runs[c.i]; row.State != t.state {
+	t := k.runs[c.i]
+	if row.Run != t.run {
+		t.run, c.restarted = row.Run, k.w.now
+	}
+	if row.State != t.state {
 		k.note(c, "%s, was %s %s", row.State, t.state, row.CompletionReason)
 		t.state, t.since = row.State, k.w.now
 	}
@@ -309,10 +338,12 @@ func (k *checker) attempt(c *campaignRecord, a *attempt.Attempt, intent bool) {
 // adding notes that numbers are being added on purpose; the returned function ends that.
 func (k *checker) adding(c *campaignRecord, numbers ...engine.PhoneNumber) (done func(any, error)) {
 	for _, n := range numbers {
+		k.given(c, n)
 		k.hear(promise.Adding{Campaign: c.id, Number: n})
 	}
 	return func(any, error) {
 		for _, n := range numbers {
+			k.given(c, n)
 			k.hear(promise.Added{Campaign: c.id, Number: n})
 		}
 	}

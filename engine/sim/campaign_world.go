@@ -67,6 +67,8 @@ type campaignRecord struct {
 	clock     dialClock
 	disturbed time.Duration                        // until when requests may go unanswered
 	told      map[engine.PhoneNumber]time.Duration // when somebody's times last changed
+	given     map[engine.PhoneNumber]time.Duration // when somebody was last given fresh attempts, if so
+	restarted time.Duration
 }
 
 var background = context.Background()
