@@ -16,8 +16,8 @@ SIM_CHECKS    ?= 20000
 SIM_CAMPAIGNS ?= 2000
 FUZZTIME      ?= 10s
 
-# The tree is two modules, the dialler and the lab: both runs go in each of them.
-both = status=0; for module in . bench/lab; do $(GO) -C $$module $(1) || status=1; done; exit $$status
+# The tree is three modules, the dialler, the lab and what makes releases: each runs go in all of them.
+each = status=0; for module in . bench/lab deploy/release; do $(GO) -C $$module $(1) || status=1; done; exit $$status
 # test_dirs prints the folders whose test files match a pattern.
 test_dirs = grep -rl --include='*_test.go' --exclude-dir=node_modules '$(1)' . | sed 's,/[^/]*$$,,' | sort -u
 
@@ -59,6 +59,11 @@ build: need-go ## Build bin/dialler, with the console where Node.js and npm are 
 verifier: need-go ## Build bin/dialler-verify, the small program that checks a record of a run.
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-s -o bin/dialler-verify ./command/verifier/dialler-verify
 
+# With KEY=FILE, an SSH key, the digests are signed.
+release: need-go console #: Make the files of the tagged commit's release: VERSION=v0.1.0, OUT=dist, KEY.
+	@$(GO) -C deploy/release build -o ../../bin/release . >&2
+	@bin/release -version '$(VERSION)' -out '$(or $(OUT),dist)' $(KEY:%=-key '%')
+
 run: deps-run build ## Run the dialler with a model carrier, a model bot and a campaign.
 	@$(BIN) sandbox $(ARGS)
 
@@ -90,13 +95,13 @@ fmt: need-go #: Fail when a Go file is not gofmt-ed.
 	[ -z "$$out" ] || { echo "not gofmt-ed (gofmt -w mends it):" >&2; echo "$$out" >&2; exit 1; }
 
 vet: need-go #: Run go vet.
-	@export CGO_ENABLED=0; $(call both,vet -trimpath ./...)
+	@export CGO_ENABLED=0; $(call each,vet -trimpath ./...)
 
 lint: need-go ## Run the linters of .golangci.yml (the first run builds them, some minutes).
-	@$(call both,run $(GOLANGCI_LINT) run ./...)
+	@$(call each,run $(GOLANGCI_LINT) run ./...)
 
 bench: need-go #: Run the Go benchmarks; BENCH=regexp picks some.
-	@$(call both,test -run='^$$' -bench='$(BENCH)' -benchmem -p 1 ./...)
+	@$(call each,test -run='^$$' -bench='$(BENCH)' -benchmem -p 1 ./...)
 
 # Property tests of the core and the tree draw random input from a seed and print the seed that fails. In `make test`
 # each draws some hundred; here each draws SIM_CHECKS. Then SIM_CAMPAIGNS campaigns of random settings and faults.

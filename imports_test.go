@@ -418,6 +418,9 @@ var importRules = []importRule{
 	{dir: "deploy", // tests of units, charts and alerts
 		third:  []string{anything},
 		remedy: "deploy holds files of other tools and their tests"},
+	{dir: "deploy/release", // a module of its own
+		third:  []string{anything},
+		remedy: "what makes releases compiles the dialler and shares no code with it"},
 	{dir: "bench/carrier",
 		ours: []string{"engine", "bench/..."},
 		third: []string{"github.com/pion/rtp", "github.com/rs/zerolog",
@@ -447,7 +450,8 @@ var (
 		"actors": {
 			"google.golang.org/protobuf",
 			"github.com/asynkron/protoactor-go",
-		}, // messages of protoactor's remote
+			"github.com/rs/zerolog",
+		}, // messages of protoactor's remote; the log of a system that a test makes
 		"http": {
 			"github.com/getkin/kin-openapi",
 		}, // answers against openapi.yaml

@@ -49,7 +49,7 @@ WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sip
 test: deps ## Run every test in random order, what goroutines share under the race detector; the console's in a browser.
 	@{ $(GO) build -race $(WITHOUT_CONSOLE) && $(SHIPPED) build $(WITHOUT_CONSOLE); } & \
 		$(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@$(MAKE) -k -j2 test-process test-actors test-raced test-lab test-busy test-plain vet test-long
+	@$(MAKE) -k -j2 test-process test-actors test-raced test-lab test-busy test-plain vet test-release test-long
 
 test-process:
 	$(PLAIN) -skip '$(BUSY)' ./process
@@ -61,6 +61,8 @@ test-plain:
 	$(PLAIN) $$($(GO) list ./... | grep -vxF "$$($(raced))" | grep -vx dialler/process)
 test-lab:
 	cd bench/lab && $(PLAIN) ./...
+test-release:
+	cd deploy/release && $(PLAIN) ./...
 test-long:
 	$(PLAIN) -run '$(LONG)' ./actors ./http
 test-busy:

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/nyaruka/phonenumbers"
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"dialler/engine"
@@ -258,7 +257,7 @@ func TestThreeDigitsBehindPlusOneAreAnAreaAndTwoAreNone(t *testing.T) {
 func alike(t testing.TB, p engine.PhoneNumber) {
 	t.Helper()
 	want, err := phonenumbers.Parse(p.E164(), unknownRegion)
-	if got := accepted(p); err != nil || !proto.Equal(got, want) {
+	if got := accepted(p); err != nil || got.String() != want.String() {
 		t.Errorf("%s is %v, the library reads %v, %v", p.E164(), got, want, err)
 	}
 }
