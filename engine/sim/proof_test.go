@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"dialler/engine"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/frequency"
 )
 
 // With bots of which some refuse and some are late, people are dialled one at a time instead of for
@@ -46,5 +48,39 @@ func TestABotThatCameBackIsTrustedAfter16Answers(t *testing.T) {
 		at(50*time.Minute, func(w *campaignWorld) { after = w.campaigns[0].dials }))
 	if p := w.runner(w.campaigns[0]).state.Pace.Proof; p.Missed != 0 || after-before < 150 {
 		t.Errorf("%d dials in ten minutes, %+v", after-before, p)
+	}
+}
+
+// Whoever was abandoned by one campaign is called by no other for as long as the installation says.
+func TestNobodyIsCalledSoonAfterAnAbandon(t *testing.T) {
+	const period = 3 * time.Hour
+	in := plain(1500)
+	in.People = callee.Standard()
+	in.People.Answer = callee.Always(0.6)
+	in.Bot, in.Length = callee.Bot{Fails: 0.2, Late: 0.3}, 8*time.Hour
+	in.Campaigns[0].Settings.Concurrency = 20
+	second := in.Campaigns[0]
+	second.Acts = []PlannedAct{{At: time.Hour, Action: campaign.ActionStart}}
+	in.Campaigns = append(in.Campaigns, second)
+	in.CalleeLimits = []frequency.Limit{{What: frequency.Abandons, Most: 1, Period: period}}
+	w := played(t, in, 1)
+	abandoned := map[engine.PhoneNumber]time.Time{}
+	for a := range w.store.AllAttempts() {
+		if a.Outcome == engine.OutcomeAbandoned {
+			abandoned[a.To] = *a.EndedAt
+		}
+	}
+	later := 0
+	for a := range w.store.AllAttempts() {
+		end, was := abandoned[a.To]
+		if !was || a.InviteAt == nil || !a.InviteAt.After(end) {
+			continue
+		}
+		if later++; a.InviteAt.Sub(end) < period {
+			t.Errorf("%s is called %s after an abandon", a.To.E164(), a.InviteAt.Sub(end))
+		}
+	}
+	if len(abandoned) < 20 || later < 5 {
+		t.Errorf("%d people were abandoned, %d of them called again: this says little", len(abandoned), later)
 	}
 }
