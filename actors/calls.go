@@ -24,6 +24,11 @@ func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dial
 	return ask[campaign.DialoutReply](ctx, t, t.dialout, &dialoutactor.Place{Command: cmd})
 }
 
+// CalledIn takes a call that a trunk brings to this node: it is answered or refused.
+func (t *Tree) CalledIn(c engine.IncomingCall) {
+	t.sys.Root.Send(t.dialout, &dialoutactor.CalledIn{Call: c})
+}
+
 // Call returns the current state of a call: its owner's while it is live, the stored one
 // afterwards.
 func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {

@@ -174,8 +174,14 @@ func (c *Call) record(what attempt.What) int {
 	case attempt.WhatReserved:
 		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&c.Machine.Config),
 			Refused: c.in.Process.Destination(at.To, at.From), Cap: c.in.Process.CalleeCap(at.To, c.in.Now)}
+		if at.Inbound {
+			w.Intent.Incoming, w.Intent.Refused, w.Intent.Cap = true, nil, nil
+		}
 		if w.Intent.Refused == nil && c.in.Process.Calling(at.To) {
 			w.Intent.Refused = journal.ErrNumberHeld
+		}
+		if at.To == "" { // a caller without a number holds none
+			w.Intent = nil
 		}
 	case attempt.WhatConnected:
 		d.Verdict = at.Verdict
@@ -215,7 +221,9 @@ func (c *Call) over(now time.Time) {
 	if c.Watching == 0 {
 		c.Watching = at.OpenPeers() // the bot's leg, which is being ended
 	}
-	w.Holds = []journal.HoldRelease{c.hold(now)}
+	if at.To != "" {
+		w.Holds = []journal.HoldRelease{c.hold(now)}
+	}
 	if c.RefusedEvents != nil {
 		w.Events = append(slices.Clip(c.RefusedEvents), w.Events...)
 		c.RefusedEvents = nil

@@ -180,6 +180,8 @@ type Intent struct {
 	// the program's clock, so that the dialout goes on waiting, unless it is stored already. Zero means that
 	// it is never refused.
 	NotAfter time.Time
+	// Incoming says that the person called: neither the suppression list nor a limit forbids that.
+	Incoming bool
 	// Refused is the owner's own reason why the number must not be dialled: the write is refused
 	// with it just as with the database's reasons, and in the same order of writes.
 	Refused error
