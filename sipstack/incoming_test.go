@@ -95,7 +95,6 @@ func TestACallerGivesUpBeforeTheAnswer(t *testing.T) {
 }
 
 func TestACallOfATrunkIsRefused(t *testing.T) {
-	l := listen(t, nil)
 	s, calls := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) { s.RefuseLeg(c.Leg, 486) })
 	p := callBySipp(t, "call_in_refused", s.Addr(), 5)
 	p.wait()
@@ -118,7 +117,6 @@ func TestNoCallIsAnsweredToSomebodyWhoIsCalled(t *testing.T) {
 }
 
 func TestCallsOfStrangersAreDropped(t *testing.T) {
-	l := listen(t, nil)
 	s, calls := taking(t, func(*sipstack.Stack, engine.IncomingCall) {})
 	s.SetTrunk(sipstack.TrunkConfig{ID: trunkID, Host: "192.0.2.1", Port: 9, OptionsInterval: -1})
 	u := newUAS(t, nil)

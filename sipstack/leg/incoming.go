@@ -80,7 +80,6 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 	}
 	k.Count.Offered.Add(1)
 	l.ladder.Received(k.clock.Now(), r, src.Addr)
-	l.provisional(100, "Trying")
 	k.conf.OnCall(engine.IncomingCall{Attempt: a, Leg: l.id, Trunk: t.Conf.ID, To: calledUsers(r), From: callerOf(r),
 		Country: t.Conf.NumberCountry, Offer: sdp, Dialog: l.incomingState(), At: time.Now()})
 	return true
@@ -118,8 +117,9 @@ func (l *leg) recoverIncoming(st *engine.DialogState) {
 	l.incoming = &incoming{leg: l, taken: true}
 }
 
-// again answers an INVITE whose Call-ID is known: a repeated one as before, another one with 482, since
-// it is the same call on another way (§8.2.2.2), or a call of ours that came back.
+// again answers an INVITE whose Call-ID is known: a repeated one as before, or with 100 while there is no
+// answer (§17.2.1), another one with 482, since it is the same call on another way (§8.2.2.2), or a call of
+// ours that came back.
 func (k *Table) again(l *leg, r *sip.Request, src transport.Target) {
 	l.mu.Lock()
 	defer l.unlock()
@@ -128,6 +128,10 @@ func (k *Table) again(l *leg, r *sip.Request, src transport.Target) {
 		if a.data != nil {
 			_ = l.write(a.to, a.data)
 		}
+		return
+	}
+	if l.phase == phaseOffered && message.BranchOf(r) == message.BranchOf(l.incoming.invite) {
+		l.provisional(100, "Trying")
 		return
 	}
 	k.net.Respond(r, src, 482, "Loop Detected", k.trunks.UserAgentLine, nil)
@@ -254,11 +258,7 @@ func (k *Table) withdrawn(r *sip.Request, src transport.Target) bool {
 	}
 	l.mu.Lock()
 	defer l.unlock()
-	branch, _ := r.Via().Params.Get("branch")
-	if l.incoming == nil || l.incoming.invite == nil {
-		return false
-	}
-	if was, _ := l.incoming.invite.Via().Params.Get("branch"); was != branch {
+	if l.incoming == nil || l.incoming.invite == nil || message.BranchOf(r) != message.BranchOf(l.incoming.invite) {
 		return false
 	}
 	l.ladder.Received(k.clock.Now(), r, src.Addr)
