@@ -50,8 +50,8 @@ type IncomingCall struct {
 	At     time.Time
 }
 
-// DialogState must be durable before the ACK of a 200 leaves, and before our own 200 does, so that a later process can end the
-// call with BYE.
+// DialogState must be durable before the ACK of a 200 leaves, and before our own 200 does, so that a later
+// process can end the call with BYE.
 type DialogState struct {
 	ToTag        string   `json:"to_tag"`
 	RemoteTarget string   `json:"remote_target"` // Contact URI of the far side

@@ -37,14 +37,20 @@ Max-Forwards: 70
 			fmt.Sprintf(headers, branch, tag, cseq+" "+method) + body + "\n]]></send>\n"
 	}
 	b := `<?xml version="1.0"?><!DOCTYPE scenario SYSTEM "sipp.dtd"><scenario name="call in">` +
-		request("INVITE", "1", "", "", "Content-Type: application/sdp\nContent-Length: [len]\n\nv=0\no=c 1 1 IN IP4 [local_ip]\n"+
-			"s=-\nc=IN IP4 [media_ip]\nt=0 0\nm=audio [media_port] RTP/AVP 0 101\na=rtpmap:0 PCMU/8000\n"+
+		request("INVITE", "1", "", "", "Content-Type: application/sdp\nContent-Length: [len]\n\nv=0\n"+
+			"o=c 1 1 IN IP4 [local_ip]\ns=-\nc=IN IP4 [media_ip]\nt=0 0\nm=audio [media_port] RTP/AVP 0 101\n"+
+			"a=rtpmap:0 PCMU/8000\n"+
 			"a=rtpmap:101 telephone-event/8000\n") + `<recv response="100" optional="true"/>` + "\n"
 	answer := ""
 	for line := range strings.Lines(steps) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0:
+		case f[0] == "any": // answered and hung up on, or refused
+			b += `<recv response="180" optional="true"/><recv response="486" optional="true" next="9"/>` +
+				`<recv response="200"/>` + request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n") +
+				`<recv request="BYE"/>` + response("200", "BYE", "", false) + `<nop next="10"/><label id="9"/>` +
+				request("ACK", "1", "-4", "[peer_tag_param]", "Content-Length: 0\n") + `<label id="10"/><pause milliseconds="1"/>`
 		case f[0] == "pause":
 			b += fmt.Sprintf("<pause milliseconds=%q/>\n", f[1])
 		case f[0] == "ack" && answer == "200":
@@ -70,7 +76,8 @@ func (w *world) callers(steps string, from ...string) *sipp {
 	w.t.Helper()
 	dir := w.t.TempDir()
 	file, list := filepath.Join(dir, "call-in.xml"), filepath.Join(dir, "callers.csv")
-	for name, text := range map[string]string{file: callIn(steps), list: "SEQUENTIAL\n" + strings.Join(from, "\n") + "\n"} {
+	for name, text := range map[string]string{file: callIn(steps),
+		list: "SEQUENTIAL\n" + strings.Join(from, "\n") + "\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
 		}
@@ -126,7 +133,9 @@ func TestWhoCallsBackHearsAMessage(t *testing.T) {
 	missed := w.dialout(known)
 	w.ended(missed, engine.OutcomeCompleted)
 	w.callers(played, known, newNumber(), anonymous).over()
-	eventually(t, "all of them are stored and over", func() bool { return w.inbounds("NOT live AND outcome = 'completed'") == 3 })
+	eventually(t, "all of them are stored and over", func() bool {
+		return w.inbounds("NOT live AND outcome = 'completed'") == 3
+	})
 	var returns, caller string
 	w.query("SELECT replace(returns::text, '-', ''), to_number FROM attempts WHERE returns IS NOT NULL", &returns, &caller)
 	if id, _ := missed.Attempt(); returns != string(id) || caller != known {
@@ -137,6 +146,12 @@ func TestWhoCallsBackHearsAMessage(t *testing.T) {
 	}
 	if n := w.rows("number_holds"); n != 0 {
 		t.Errorf("%d numbers are held", n)
+	}
+	for name, want := range map[string]float64{"dialler_inbound_offered_total": 3, "dialler_inbound_served_total": 3,
+		"dialler_inbound_turned_away_total": 0, "dialler_attempts_total": 1, "dialler_answers_total": 1} {
+		if v := w.metric(name); v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
 	}
 	var listed struct {
 		Calls []struct {
@@ -205,7 +220,9 @@ func TestNobodyTalksToUsTwice(t *testing.T) {
 
 	second := newNumber() // they call first: they talk to the bot
 	s := w.callers(played, second)
-	eventually(t, "they talk", func() bool { return w.inbounds("to_number = '"+second+"' AND served_at IS NOT NULL") == 1 })
+	eventually(t, "they talk", func() bool {
+		return w.inbounds("to_number = '"+second+"' AND served_at IS NOT NULL") == 1
+	})
 	refused := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": second})
 	if refused.status != 409 || refused.code() != "number_held" {
 		t.Errorf("%s", refused)
@@ -241,15 +258,85 @@ func TestACallerOfAKilledProcessIsHungUpOn(t *testing.T) {
 	w.start()
 	w.tampered = false
 	s.over() // each had its BYE
-	defer func() {
-		if t.Failed() {
-			var states string
-			w.query("SELECT string_agg(state || ' ' || outcome || ' ' || coalesce(ended_at::text, '-'), ', ') || ' holds ' || "+
-				"(SELECT count(*) FROM number_holds) || (SELECT string_agg(' leg ' || n || ' ' || coalesce(ended_at::text, '-') || ' ' || proof || ' ' || coalesce(dialog::text, ''), ',') FROM legs) FROM attempts", &states)
-			t.Log(states)
-		}
-	}()
 	eventually(t, "nothing is left of them", func() bool {
 		return w.inbounds("NOT live AND outcome = 'lost'") == 5 && w.rows("number_holds") == 0
 	})
+}
+
+// most is how many conversations there were at once, and to how many numbers two were at the same time.
+func (w *world) most() (sessions, twice int) {
+	w.t.Helper()
+	w.query("SELECT coalesce(max(n), 0) FROM (SELECT (SELECT count(*) FROM attempts b WHERE b.bot_connected_at <= a."+
+		"bot_connected_at AND (b.ended_at IS NULL OR b.ended_at > a.bot_connected_at)) AS n FROM attempts a) t", &sessions)
+	w.query("SELECT count(*) FROM attempts a JOIN attempts b ON a.to_number = b.to_number AND a.id < b.id "+
+		"AND a.answered_at < coalesce(b.ended_at, 'infinity') AND b.answered_at < coalesce(a.ended_at, 'infinity')", &twice)
+	return sessions, twice
+}
+
+// People who were missed call back while the campaign has all seats of its bot: they get the next free
+// ones, the bot never has more, and the campaign's figures know nothing of them.
+func TestCallsBackGoBeforeNewDials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 700*time.Millisecond)
+	const seats, people = 2, 12
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": seats,
+		"endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount}).expect(200)
+	id := w.campaign(map[string]any{"concurrency": seats, "pacing_mode": "progressive", "callback_policy": "bot",
+		"retry_on_system": []string{}, "max_attempts": 1})
+	var rows []any
+	for range people {
+		rows = append(rows, map[string]any{"mobile": newNumber(), "metadata": map[string]any{"first_name": "Ada"}})
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	var known []string
+	eventually(t, "two contacts were called", func() bool {
+		known = nil
+		for _, c := range model.Ledger().Calls() {
+			if !c.EndedAt.IsZero() {
+				known = append(known, c.Number.E164())
+			}
+		}
+		return len(known) >= 2
+	})
+	w.callers(played, known[:2]...).over()
+	var name, contact string
+	w.query("SELECT variables->>'first_name', to_number FROM attempts WHERE inbound AND to_number = '"+known[0]+"'", &name,
+		&contact)
+	if name != "Ada" || w.rows("attempts WHERE NOT inbound") == people {
+		t.Errorf("%s was served, %d of %d dials later", name, w.rows("attempts WHERE NOT inbound"), people)
+	}
+	eventually(t, "the campaign is over", func() bool { return w.detail(id).Status == "completed" })
+	d := w.detail(id)
+	if d.Counters.Total != people || d.Counters.Connected != people || w.inbounds("consumed") != 0 {
+		t.Errorf("%+v", d.Counters)
+	}
+	if sessions, twice := w.most(); sessions > seats || twice != 0 {
+		t.Errorf("%d conversations with %d seats; %d people talked to us twice at once", sessions, seats, twice)
+	}
+}
+
+// We call people while they call us, all at once and without an order: nobody talks to us twice.
+func TestBothDirectionsCrossAtRandom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(30 * time.Millisecond)}})
+	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
+	var people []string
+	for range 20 {
+		people = append(people, newNumber())
+	}
+	s := w.callers("any\n", people...)
+	for _, n := range people {
+		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
+	}
+	s.over()
+	eventually(t, "all calls are over", func() bool { return w.rows("attempts WHERE live") == 0 })
+	sessions, twice := w.most()
+	if ours := len(model.Ledger().Calls()); twice != 0 || sessions > 10 || w.rows("number_holds") != 0 ||
+		w.inbounds("answered_at IS NOT NULL")+ours < len(people) {
+		t.Errorf("%d talked to us twice; %d at once; %d calls in, %d out", twice, sessions,
+			w.inbounds("answered_at IS NOT NULL"), ours)
+	}
 }

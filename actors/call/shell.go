@@ -196,7 +196,9 @@ func (s *Shell) do(e call.Effect) {
 		d.Log.Warn().Err(e.Err).Str("attempt_id", string(e.Attempt)).Str("contact_id", string(e.Contact)).
 			Msg("event refused by a call or its contact")
 	case attempt.Over:
-		if !a.Inbound {
+		if a.Inbound {
+			d.Stats.CallersEnded.Add(1)
+		} else {
 			d.Stats.ended(a.Outcome)
 		}
 		s.logEnd(a)
@@ -279,6 +281,16 @@ func (s *Shell) count(what call.Count) {
 		st.Results.Add(1)
 	case call.CountRecovered:
 		st.Recovered.Add(1)
+	case call.CountCaller:
+		st.Callers.Add(1)
+	case call.CountCallerServed:
+		st.CallersServed.Add(1)
+		if a := &s.call.Machine.A; a.BotConnectedAt != nil && a.InviteAt != nil {
+			st.CallersWithBot.Add(1)
+			st.CallersToBotMS.Add(a.BotConnectedAt.Sub(*a.InviteAt).Milliseconds())
+		}
+	case call.CountCallerTurnedAway:
+		st.CallersTurnedAway.Add(1)
 	}
 }
 

@@ -32,7 +32,6 @@ func (o *dialout) cameIn(ctx actor.Context, ev inbound.Event) {
 	effects := o.came.Apply(ev)
 	now := o.came.Counts
 	o.d.Stats.CallsIn.Add(int64(now.Offered - was.Offered))
-	o.d.Stats.CallsInTaken.Add(int64(now.Taken - was.Taken))
 	o.d.Stats.CallsInTurnedAway.Add(int64(now.TurnedAway - was.TurnedAway))
 	for _, e := range effects {
 		o.doInbound(ctx, e)

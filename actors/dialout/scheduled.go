@@ -21,9 +21,9 @@ type Cancel struct {
 // Stats are the metrics of scheduled dialouts, and of calls that came in.
 type Stats struct {
 	Scheduled, Cancelled, Expired atomic.Int64
-	// Of the calls that came in: CallsIn were offered, CallsInTaken begun, CallsInTurnedAway refused or given
-	// up before that, CallsInServed had their bot or message.
-	CallsIn, CallsInTaken, CallsInTurnedAway, CallsInServed atomic.Int64
+	// Of the calls that came in: CallsIn were offered, CallsInTurnedAway refused, or given up before they were
+	// begun.
+	CallsIn, CallsInTurnedAway atomic.Int64
 }
 
 func (s *Stats) count(t journal.Type) {

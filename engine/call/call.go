@@ -192,6 +192,7 @@ func (c *Call) take(in *engine.IncomingCall, within time.Duration, p *engine.Med
 	c.SendBy = Earliest(c.in.Boot.Add(within), c.in.Process.LeaseEnds())
 	a.SendBy = c.in.Now.Add(time.Duration(c.SendBy - c.in.Boot))
 	c.Offered = in.Offer
+	c.emit(CountCaller)
 	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: p, Dialog: in.Dialog})
 }
 

@@ -47,6 +47,11 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 			return
 		}
 		c.emit(e)
+	case attempt.AnswerMedia:
+		if c.Machine.Config.Plays {
+			c.emit(CountCallerServed)
+		}
+		c.emit(e)
 	case attempt.AttachBot:
 		c.attachBot(v)
 	case attempt.CountLive:
@@ -70,7 +75,10 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	case attempt.NextTrunk:
 		c.emit(&ReserveTrunk{Leg: c.Machine.NextLeg(), Attempt: a.ID, Tried: v.Tried, Only: c.Only})
 	case attempt.Line:
-		if v.Phase == attempt.PhaseServed && !a.Inbound {
+		switch {
+		case v.Phase == attempt.PhaseServed && a.Inbound:
+			c.emit(CountCallerServed)
+		case v.Phase == attempt.PhaseServed:
 			c.emit(CountServed)
 		}
 		c.out = c.Reaching.late(v, c.out)
@@ -85,6 +93,9 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 		c.Gated = slices.DeleteFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) != "" })
 		if a.Inbound && a.AnsweredAt == nil {
 			c.emit(&RefuseLeg{Leg: a.ID.Leg(1), Code: refusalCode(c.Machine.Refusal)})
+		}
+		if a.Inbound && a.ServedAt == nil && (a.AnsweredAt == nil || !c.Machine.Config.Plays) {
+			c.emit(CountCallerTurnedAway)
 		}
 		c.emit(e)
 		c.out = c.Reaching.settled(false, c.out)

@@ -216,6 +216,11 @@ const (
 	CountServed    Count = "served"     // a live answer that the bot has
 	CountResult    Count = "result"     // stored
 	CountRecovered Count = "recovered"  // an attempt of an earlier process was taken over
+	// Of a call that came in, which counts in none of the others but recovered: it has begun, it has its bot or
+	// hears its message, or it has ended without.
+	CountCaller           Count = "caller"
+	CountCallerServed     Count = "caller_served"
+	CountCallerTurnedAway Count = "caller_turned_away"
 )
 
 // Effects has one of each kind of effect, as a pointer or value as it is handed out.

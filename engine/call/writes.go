@@ -188,6 +188,7 @@ func (c *Call) record(what attempt.What) int {
 	case attempt.WhatRevised:
 		d.Verdict, d.Connected = at.Verdict, at.WasConnected()
 	case attempt.WhatAbandoned:
+		d.Inbound = at.Inbound
 		d.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.in.Now}}
@@ -267,6 +268,7 @@ func endedData(a *attempt.Attempt) journal.Data {
 	d := journal.Data{
 		Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Pass: a.Pass, Number: a.Number, Trunk: a.Trunk,
 		Answered: a.AnsweredAt != nil, Connected: a.WasConnected(), SIPCode: a.SIPCode, Verdict: a.Verdict,
+		Inbound: a.Inbound,
 	}
 	if a.WasConnected() {
 		d.TalkMS = a.TalkMS()

@@ -139,6 +139,7 @@ type Data struct {
 	RingMS      int64               `json:"ring_ms,omitempty"`
 	TalkMS      int64               `json:"talk_ms,omitempty"`
 	Verdict     engine.Verdict      `json:"verdict,omitempty"`
+	Inbound     bool                `json:"inbound,omitempty"` // attempt.ended, attempt.abandoned: the person called us
 	Disposition string              `json:"disposition,omitempty"`
 	// For attempt.ended: when it began, and for a callback how long after its time it was dialled.
 	// AwaitsResult says that the outcome is not final; a result.stored or a NoResult follows.

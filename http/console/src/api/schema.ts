@@ -3144,6 +3144,13 @@ export interface components {
             attempt_id: string;
             /** @description Its last 8 characters. */
             short_id: string;
+            /**
+             * @description inbound: the person called us, `to_number` is theirs (empty when withheld) and `from_number` ours. Such a call is no attempt and in no figure of a campaign.
+             * @enum {string}
+             */
+            direction: "outbound" | "inbound";
+            /** @description Of an inbound call: the call that the person calls back, as far as known. */
+            returns_call_id?: string;
             run?: number;
             pass?: number;
             /** @description Absent when the attempt was not consumed. */
@@ -3231,6 +3238,13 @@ export interface components {
             attempt_id: string;
             /** @description Its last 8 characters. */
             short_id: string;
+            /**
+             * @description inbound: the person called us, `to_number` is theirs (empty when withheld) and `from_number` ours. Such a call is no attempt and in no figure of a campaign.
+             * @enum {string}
+             */
+            direction: "outbound" | "inbound";
+            /** @description Of an inbound call: the call that the person calls back, as far as known. */
+            returns_call_id?: string;
             run?: number;
             pass?: number;
             /** @description Absent when the attempt was not consumed. */
@@ -3815,6 +3829,13 @@ export interface components {
              */
             callback_detection?: boolean;
             /**
+             * @description What becomes of a contact who calls the number that called within 30 days: reject, message (see `callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the installation. */
+            callback_message_id?: string;
+            /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
              */
@@ -3983,6 +4004,9 @@ export interface components {
              * @default false
              */
             callback_detection?: boolean;
+            /** @enum {string|null} */
+            callback_policy?: "reject" | "message" | "bot" | null;
+            callback_message_id?: string | null;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -4133,6 +4157,13 @@ export interface components {
              * @default false
              */
             callback_detection: boolean;
+            /**
+             * @description What becomes of a contact who calls the number that called within 30 days: reject, message (see `callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the installation. */
+            callback_message_id?: string;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -5247,6 +5278,13 @@ export interface components {
             day_cap: number;
             rest_s: number;
             answer_floor_pct: number;
+            /**
+             * @description Absent: reject.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            callback_bot_id?: string;
+            callback_message_id?: string;
             /** @enum {string} */
             state: "active" | "resting" | "quarantined" | "retired";
         };
@@ -5258,6 +5296,13 @@ export interface components {
             day_cap: number;
             rest_s: number;
             answer_floor_pct: number;
+            /**
+             * @description Absent: reject.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            callback_bot_id?: string;
+            callback_message_id?: string;
             /**
              * @description At this moment. Strikes quarantine a number until an operator makes it active again.
              * @enum {string}
@@ -5300,6 +5345,16 @@ export interface components {
              * @default 0
              */
             answer_floor_pct?: number;
+            /**
+             * @description What becomes of a call to the number. A caller who was called from it within 30 days gets what the campaign says (`callback_policy`), if it says something. reject: it is refused, as the trunk's `inbound` says. message: it is answered, the message is played, the call ends. bot: it gets a seat of `callback_bot_id`, which is told `direction`: `inbound`.
+             * @default reject
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description Needed for the policy bot. */
+            callback_bot_id?: string;
+            /** @description The message (`/api/v1/voicemails`) for the policy message; absent: the information message of the installation. */
+            callback_message_id?: string;
             /**
              * @default active
              * @enum {string}
