@@ -48,13 +48,16 @@ Max-Forwards: 70
 		case len(f) == 0:
 		case f[0] == "any": // answered and hung up on, or refused
 			b += `<recv response="180" optional="true"/><recv response="486" optional="true" next="9"/>` +
+				`<recv response="503" optional="true" next="9"/>` + // of a process that is not up yet
 				`<recv response="200"/>` + request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n") +
 				`<recv request="BYE"/>` + response("200", "BYE", "", false) + `<nop next="10"/><label id="9"/>` +
-				request("ACK", "1", "-4", "[peer_tag_param]", "Content-Length: 0\n") + `<label id="10"/><pause milliseconds="1"/>`
+				request("ACK", "1", "-10", "[peer_tag_param]", "Content-Length: 0\n") + `<label id="10"/><pause milliseconds="1"/>`
 		case f[0] == "pause":
 			b += fmt.Sprintf("<pause milliseconds=%q/>\n", f[1])
 		case f[0] == "ack" && answer == "200":
 			b += request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n")
+		case f[0] == "ack" && answer == "486":
+			b += request("ACK", "1", "-4", "[peer_tag_param]", "Content-Length: 0\n")
 		case f[0] == "ack":
 			b += request("ACK", "1", "-3", "[peer_tag_param]", "Content-Length: 0\n")
 		case f[1] == "BYE" && f[0] == ">":
@@ -233,34 +236,69 @@ func TestNobodyTalksToUsTwice(t *testing.T) {
 	}
 }
 
-// kill -9 while callers hear the message, talk to the bot, or wait: the next process ends what is left
-// with BYE, and their numbers are free again.
+// killed ends a program as kill -9 does, and starts another one as this test's process.
+func (w *world) killed(r *running) {
+	w.t.Helper()
+	if err := r.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+	_ = r.cmd.Wait()
+	<-r.read
+	w.start()
+	w.tampered = false
+}
+
+// asProgram ends the test's process and starts a program in its place.
+func (w *world) asProgram() *running {
+	w.t.Helper()
+	w.p.Close()
+	w.tampered = true // no audit while another process runs
+	w.flags.SIP = "127.0.0.1:" + strconv.Itoa(ports.Of(w.t))
+	return w.another()
+}
+
+// kill -9 while callers talk to the bot: the next process ends what is left with BYE, and their numbers
+// are free again.
 func TestACallerOfAKilledProcessIsHungUpOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, time.Minute)
 	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
 	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
-	w.p.Close()
-	w.tampered = true // no audit while another process runs
-	w.flags.SIP = "127.0.0.1:" + strconv.Itoa(ports.Of(t))
-	first := w.another()
+	first := w.asProgram()
 	var from []string
 	for range 5 {
 		from = append(from, newNumber())
 	}
 	s := w.callers(played, from...)
 	eventually(t, "they talk", func() bool { return w.inbounds("served_at IS NOT NULL") == 5 })
-	if err := first.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.cmd.Wait()
-	<-first.read
-	w.start()
-	w.tampered = false
+	w.killed(first)
 	s.over() // each had its BYE
 	eventually(t, "nothing is left of them", func() bool {
 		return w.inbounds("NOT live AND outcome = 'lost'") == 5 && w.rows("number_holds") == 0
 	})
+}
+
+// kill -9 while callers hear the message, or are being answered.
+func TestAMessageOfAKilledProcessEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "message"})
+	first := w.asProgram()
+	from := []string{anonymous}
+	for range 20 {
+		from = append(from, newNumber())
+	}
+	s := w.callers("any\n", from...)
+	eventually(t, "one hears it", func() bool { return w.inbounds("answered_at IS NOT NULL") > 0 })
+	w.killed(first)
+	s.over()
+	eventually(t, "nothing is left of them", func() bool {
+		return w.inbounds("live") == 0 && w.rows("number_holds") == 0
+	})
+	if _, twice := w.most(); twice != 0 {
+		t.Errorf("%d heard it twice at once", twice)
+	}
 }
 
 // most is how many conversations there were at once, and to how many numbers two were at the same time.
@@ -320,22 +358,40 @@ func TestCallsBackGoBeforeNewDials(t *testing.T) {
 // We call people while they call us, all at once and without an order: nobody talks to us twice.
 func TestBothDirectionsCrossAtRandom(t *testing.T) {
 	t.Parallel()
+	t.Run("undisturbed", func(t *testing.T) { t.Parallel(); crossing(t, false) })
+	t.Run("killed", func(t *testing.T) { t.Parallel(); crossing(t, true) })
+}
+
+func crossing(t *testing.T, killed bool) {
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(30 * time.Millisecond)}})
 	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
+	at, first := w, (*running)(nil)
+	if killed {
+		first = w.asProgram()
+		at = w.at(first.api)
+	}
 	var people []string
 	for range 20 {
 		people = append(people, newNumber())
 	}
 	s := w.callers("any\n", people...)
-	for _, n := range people {
+	for _, n := range people[:len(people)/2] {
+		at.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
+	}
+	if killed {
+		w.killed(first)
+		w.api = ""
+	}
+	for _, n := range people[len(people)/2:] {
 		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
 	}
 	s.over()
 	eventually(t, "all calls are over", func() bool { return w.rows("attempts WHERE live") == 0 })
+	eventually(t, "no number is held", func() bool { return w.rows("number_holds") == 0 })
 	sessions, twice := w.most()
-	if ours := len(model.Ledger().Calls()); twice != 0 || sessions > 10 || w.rows("number_holds") != 0 ||
-		w.inbounds("answered_at IS NOT NULL")+ours < len(people) {
+	if ours := len(model.Ledger().Calls()); twice != 0 || sessions > 10 ||
+		!killed && w.inbounds("answered_at IS NOT NULL")+ours < len(people) {
 		t.Errorf("%d talked to us twice; %d at once; %d calls in, %d out", twice, sessions,
 			w.inbounds("answered_at IS NOT NULL"), ours)
 	}

@@ -135,6 +135,10 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Offered, Attempt: m.Call.Attempt, Call: &m.Call})
 	case *found:
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Found, Attempt: m.attempt, Called: m.called})
+	case *rings:
+		if c := o.came.Of[m.attempt]; c != nil && c.State == inbound.Seating {
+			o.d.Phone.RingLeg(c.In.Leg)
+		}
 	case *gaveUp:
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Left, Attempt: m.attempt})
 	case *core.Suppressed:

@@ -2,6 +2,7 @@ package dialout
 
 import (
 	"context"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -23,7 +24,13 @@ type (
 	}
 	// gaveUp says that the leg of a call ended before it was begun.
 	gaveUp struct{ attempt engine.AttemptID }
+	// rings says that the caller has waited for ringAfter.
+	rings struct{ attempt engine.AttemptID }
 )
+
+// ringAfter is how long a caller waits for a seat before hearing it ring (RFC 3261 §8.2.6.1): most calls
+// have one sooner.
+const ringAfter = 200 * time.Millisecond
 
 // cameIn runs an event of a call that came in through its machine and carries out the effects.
 func (o *dialout) cameIn(ctx actor.Context, ev inbound.Event) {
@@ -74,7 +81,7 @@ func (o *dialout) doInbound(ctx actor.Context, effect inbound.Effect) {
 			d.Root.Send(self, &found{e.Attempt, called})
 		})
 	case inbound.Seat:
-		d.Phone.RingLeg(e.Call.In.Leg)
+		d.After(ringAfter, o.self, &rings{e.Call.In.Attempt})
 		o.apply(ctx, &admission.CallIn{Attempt: e.Call.In.Attempt, Bot: e.Call.Answer.Bot})
 	case inbound.Withdraw:
 		o.apply(ctx, &admission.CallInLeft{Attempt: e.Attempt})
