@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"dialler/bench/bot"
 	"dialler/bench/carrier"
 	"dialler/bench/ports"
 	"dialler/engine"
@@ -347,6 +348,9 @@ func TestCallsBackGoBeforeNewDials(t *testing.T) {
 	}
 	eventually(t, "the campaign is over", func() bool { return w.detail(id).Status == "completed" })
 	d := w.detail(id)
+	if n := w.rows("events WHERE type = 'contact.changed' AND data->>'reason' = 'called_back'"); n != 2 {
+		t.Errorf("%d contacts were told of their calls back", n)
+	}
 	if d.Counters.Total != people || d.Counters.Connected != people || w.inbounds("consumed") != 0 {
 		t.Errorf("%+v", d.Counters)
 	}
@@ -394,5 +398,41 @@ func crossing(t *testing.T, killed bool) {
 		!killed && w.inbounds("answered_at IS NOT NULL")+ours < len(people) {
 		t.Errorf("%d talked to us twice; %d at once; %d calls in, %d out", twice, sessions,
 			w.inbounds("answered_at IS NOT NULL"), ours)
+	}
+}
+
+// A contact who was missed and called back is not called again, unless the disposition says so.
+func TestACallBackEndsTheContact(t *testing.T) {
+	t.Parallel()
+	for disposition, want := range map[string]string{"interested": "completed ", "call again": "connected due"} {
+		t.Run(disposition, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tuning{}, 100*time.Millisecond)
+			c := conversation(100 * time.Millisecond)
+			c.Result.Disposition = disposition
+			if err := w.bot.Configure(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{c}}); err != nil {
+				t.Fatal(err)
+			}
+			w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+			id := w.running(map[string]any{"callback_policy": "bot", "retry_on_system": []string{"busy"},
+				"retry_on_custom": []string{"call again"}, "retry_delay_s": 3600, "max_attempts": 3})
+			missed := newNumber()
+			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+				map[string]any{"contacts": []any{map[string]any{"mobile": missed}}}).expect(200)
+			eventually(t, "they were missed", func() bool { return w.rows("contacts WHERE used = 1 AND due_at IS NOT NULL") == 1 })
+			w.callers(played, missed).over()
+			state := ""
+			eventually(t, "the contact knows", func() bool {
+				w.query("SELECT state || ' ' || CASE WHEN due_at IS NULL THEN '' ELSE 'due' END || "+
+					"CASE WHEN has_result THEN '' ELSE ', no result' END FROM contacts", &state)
+				return state == want
+			})
+			var used int
+			w.query("SELECT used FROM contacts", &used)
+			if used != 1 || w.inbounds("outcome = 'completed'") != 1 {
+				t.Errorf("%d attempts are used", used)
+			}
+			w.act(id, "stop").expect(200)
+		})
 	}
 }

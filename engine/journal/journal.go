@@ -103,6 +103,7 @@ const (
 	ReasonResultTimeout = "result_timeout"
 	ReasonRestarted     = "restarted"
 	ReasonExpired       = "expired"
+	ReasonCalledBack    = "called_back" // the person called us, and that call has a result
 )
 
 // Data is the payload of an event, stored as JSON. Only the fields that its
