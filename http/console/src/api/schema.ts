@@ -2639,6 +2639,23 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "inbound.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A call that came in is over. */
+        post: operations["onInboundEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "abandon.recorded": {
         parameters: {
             query?: never;
@@ -5388,7 +5405,7 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "inbound.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
         Webhook: {
             id: string;
             url: string;
@@ -10798,6 +10815,44 @@ export interface operations {
                 "application/json": {
                     /** @constant */
                     type: "dialout.ended";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInboundEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "inbound.ended";
                     /**
                      * Format: date-time
                      * @description When it happened.
