@@ -94,7 +94,7 @@ func (o *dialout) doInbound(ctx actor.Context, effect inbound.Effect) {
 func (o *dialout) seating(ctx actor.Context, effect admission.Effect) (known bool) {
 	switch e := effect.(type) {
 	case admission.CallInSeated:
-		o.cameIn(ctx, inbound.Event{Kind: inbound.Seated, Attempt: e.Attempt})
+		o.cameIn(ctx, inbound.Event{Kind: inbound.Seated, Attempt: e.Attempt, By: e.By})
 	case admission.CallInRefused:
 		o.cameIn(ctx, inbound.Event{Kind: inbound.NoSeat, Attempt: e.Attempt})
 	default:
@@ -107,5 +107,5 @@ func (o *dialout) seating(ctx actor.Context, effect admission.Effect) (known boo
 func (o *dialout) begin(ctx actor.Context, c *inbound.Call) {
 	o.spawn(ctx, c.In.Attempt, o.state.Bots[c.Answer.Bot], &call.TakeCall{Call: c.In, To: c.To, Caller: c.Caller,
 		Media: c.Media, Returns: c.Answer.Returns, Variables: c.Answer.Variables,
-		Message: c.Answer.Message, Bot: c.Answer.Bot})
+		Message: c.Answer.Message, Bot: c.Answer.Bot, By: c.By})
 }

@@ -187,13 +187,13 @@ func (c *Call) begin(within time.Duration, v Validity, p *engine.MediaProfile) {
 }
 
 // take begins the attempt of a call that came in: it is answered within the given time, or refused.
-func (c *Call) take(in *engine.IncomingCall, within time.Duration, p *engine.MediaProfile) {
+func (c *Call) take(e *TakeCall, within time.Duration) {
 	a := &c.Machine.A
-	c.SendBy = Earliest(c.in.Boot.Add(within), c.in.Process.LeaseEnds())
+	c.SendBy = Earliest(Earliest(c.in.Boot.Add(within), c.in.Process.LeaseEnds()), e.By)
 	a.SendBy = c.in.Now.Add(time.Duration(c.SendBy - c.in.Boot))
-	c.Offered = in.Offer
+	c.Offered = e.Call.Offer
 	c.emit(CountCaller)
-	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: p, Dialog: in.Dialog})
+	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: e.Media, Dialog: e.Call.Dialog})
 }
 
 // apply takes one event through the machine and carries out its effects.

@@ -126,7 +126,7 @@ func (d *Dialout) take(e *TakeCall) {
 	d.adopt(attempt.Attempt{ID: id, Inbound: true, Returns: e.Returns, Pass: 1, Bot: e.Bot, To: e.Caller, From: e.To,
 		Trunk: e.Call.Trunk, Node: process.Here(), Variables: e.Variables, State: attempt.Reserved,
 		ResultToken: tokenHash(process.ResultToken(id.Call()))})
-	d.Call.take(&e.Call, takeWithin, e.Media)
+	d.Call.take(e, takeWithin)
 }
 
 // returned gives a scheduled dialout back whose intent was refused: it waits on, or another node has it.

@@ -115,7 +115,7 @@ type (
 		Variables map[string]string
 		Message   engine.VoicemailID
 		Bot       engine.BotID
-		Validity  Validity // of the seat
+		By        engine.BootTime // until when it may begin with its seat, 0 = no limit
 	}
 	// Durable reports the fate of a write: it is in the database, was refused by it (Err), or is in
 	// the spool. A spooled write is reported again once the database has it.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/call"
 	"dialler/engine/quota"
 )
 
@@ -24,9 +23,8 @@ type (
 	CallInLeft struct{ Attempt engine.AttemptID }
 	// CallInSeated is an effect: the call has a seat until Over.
 	CallInSeated struct {
-		Attempt  engine.AttemptID
-		Bot      engine.Bot
-		Validity call.Validity // of the seat
+		Attempt engine.AttemptID
+		By      engine.BootTime // until when the call may begin with it, 0 = no limit
 	}
 	// CallInRefused is an effect: the call gets no seat.
 	CallInRefused struct{ Attempt engine.AttemptID }
@@ -47,9 +45,9 @@ func (s *State) callIn(e *CallIn, barred error) {
 func (s *State) callInSeated(id engine.AttemptID, w *Want, limited bool) {
 	delete(s.Wants, id)
 	s.Seated[id] = Placed{Bot: w.Bot.ID}
-	seated := CallInSeated{Attempt: id, Bot: w.Bot}
+	seated := CallInSeated{Attempt: id}
 	if limited {
-		seated.Validity.By = quota.UseBy(s.boot)
+		seated.By = quota.UseBy(s.boot)
 	}
 	s.emit(seated)
 }

@@ -144,6 +144,7 @@ type Event struct {
 	Attempt engine.AttemptID
 	Call    *engine.IncomingCall // of Offered
 	Called  *Called              // of Found, nil when the store could not be asked
+	By      engine.BootTime      // of Seated: until when the call may begin with its seat; 0 = no limit
 	Barred  bool                 // of Offered and Found: this process takes no calls now
 	Now     time.Time
 }
@@ -179,6 +180,7 @@ type Call struct {
 	From   []engine.PhoneNumber // candidates for it
 	Answer Answer               // once it is decided
 	Media  *engine.MediaProfile // of the trunk
+	By     engine.BootTime      // until when it may begin, 0 = no limit
 }
 
 // Counts are what has become of calls; they count up only.
@@ -322,8 +324,9 @@ func (m *Machine) begin(ev Event) {
 
 func (m *Machine) seat(ev Event) { m.emit(Seat{Call: m.decided(ev)}) }
 
-func (m *Machine) seated(Event) {
+func (m *Machine) seated(ev Event) {
 	m.s.Counts.Taken++
+	m.c.By = ev.By
 	m.emit(Begin{Call: m.c})
 }
 
