@@ -24,6 +24,11 @@ func (t *Tree) Dialout(ctx context.Context, cmd campaign.Dialout) (campaign.Dial
 	return ask[campaign.DialoutReply](ctx, t, t.dialout, &dialoutactor.Place{Command: cmd})
 }
 
+// CalledIn takes a call that a trunk brings to this node: it is answered or refused.
+func (t *Tree) CalledIn(c engine.IncomingCall) {
+	t.sys.Root.Send(t.dialout, &dialoutactor.CalledIn{Call: c})
+}
+
 // Call returns the current state of a call: its owner's while it is live, the stored one
 // afterwards.
 func (t *Tree) Call(ctx context.Context, id engine.CallID) (attempt.Attempt, error) {
@@ -138,13 +143,35 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 		}
 		of = callactor.Owner{Campaign: a.Campaign, Contact: a.Contact}
 	}
-	s := call.StoreResult{Call: cmd.Call, Result: cmd.Result, Late: cmd.Late}
-	if of.Campaign == "" {
-		_, err := ask[any](ctx, t, t.dialout, &s)
-		return err
+	s := call.StoreResult{Call: cmd.Call, Result: cmd.Result, Late: cmd.Late, CalledBack: cmd.CalledBack}
+	switch {
+	case of.Campaign == "" && cmd.CalledBack != nil: // nobody waits for the result of a dialout
+		return nil
+	case of.Campaign == "":
+		if _, err := ask[any](ctx, t, t.dialout, &s); err != nil {
+			return err
+		}
+		return t.returned(ctx, cmd)
 	}
 	_, err := ask[any](ctx, t, t.campaigns, toRun(of.Campaign, &core.SubmitResult{Contact: of.Contact, Result: s}))
 	return err
+}
+
+// returned passes the result of a call that came in on to the contact who called back, if there is one.
+func (t *Tree) returned(ctx context.Context, cmd campaign.SubmitResult) error {
+	a, err := t.stored(ctx, cmd.Call)
+	if err != nil || !a.Inbound || a.Returns == "" || a.ServedAt == nil {
+		return err
+	}
+	talk := a.Talk()
+	if a.EndedAt == nil {
+		talk = t.sys.Clock.Now().Sub(*a.ServedAt)
+	}
+	cmd.Call, cmd.CalledBack = a.Returns.Call(), &campaign.CalledBack{Attempt: a.ID, Talk: talk}
+	if t.calls.Returned != nil {
+		return t.calls.Returned(ctx, cmd)
+	}
+	return t.SubmitResult(ctx, cmd)
 }
 
 // HangUp ends a live call, or a dialout that waits for its time.

@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/fsm"
+	"dialler/engine/inbound"
 	"dialler/engine/ownership"
 )
 
@@ -44,6 +45,9 @@ Ignored events are known to come late and harmlessly; ` +
 		"*Ending* means that the end is decided and CANCEL, BYE or the information message is under way.")
 	write(&b, attempt.PeerTable(), "Far leg",
 		"A leg of an answered call: to a bot that is reached by SIP. The attempt hears of it as of a bot with a socket.")
+	write(&b, inbound.Table(), "Call that comes in",
+		"A call that a trunk brings, until it is refused or begun. Once begun it is an attempt; *unknown* is no state of "+
+			"its own, but that there is no such call.")
 	write(&b, ownership.LeaseTable(), "Lease of a node",
 		"A node of a cluster acts as long as its lease lives; one that is over does not come back.")
 	got := b.String()
@@ -102,6 +106,7 @@ func TestEveryTransitionTableIsOnThePageAndCoversItsEvents(t *testing.T) {
 	covered(t, drawn, contact.Table())
 	covered(t, drawn, attempt.Table())
 	covered(t, drawn, attempt.PeerTable())
+	covered(t, drawn, inbound.Table())
 	covered(t, drawn, ownership.LeaseTable())
 	err := filepath.WalkDir("../engine", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -27,13 +27,34 @@ type PlaceLeg struct {
 	Password string
 	// Headers are additional headers of the INVITE.
 	Headers []SIPHeader
+	// Incoming says that the far side has begun the leg (IncomingCall): it is answered with 200, and
+	// Offer is the SDP of the answer.
+	Incoming bool
 }
 
-// DialogState must be durable before the ACK of a 200 leaves, so that a later process can end the
-// call with BYE.
+// IncomingCall is a call that a trunk brings, and that is not answered yet. It is answered by a PlaceLeg
+// with Incoming, or refused by RefuseLeg; a caller who gives up before that ends its leg with LegHungUp.
+type IncomingCall struct {
+	Attempt AttemptID // new, for this call
+	Leg     LegID
+	Trunk   TrunkID
+	// To are the user parts of the addresses that were called, that of the Request-URI first; From is that of
+	// the caller's address, "" for one who is anonymous (RFC 3323) or has no number.
+	To   []string
+	From string
+	// Country is that of national numbers there (ISO 3166), "" when the trunk has none.
+	Country string
+	Offer   []byte // SDP
+	// Dialog must be durable before the call is answered, so that a later process can end it with BYE.
+	Dialog *DialogState
+	At     time.Time
+}
+
+// DialogState must be durable before the ACK of a 200 leaves, and before our own 200 does, so that a later
+// process can end the call with BYE.
 type DialogState struct {
 	ToTag        string   `json:"to_tag"`
-	RemoteTarget string   `json:"remote_target"` // Contact URI of the 200
+	RemoteTarget string   `json:"remote_target"` // Contact URI of the far side
 	RouteSet     []string `json:"route_set,omitempty"`
 	CSeq         uint32   `json:"cseq"`        // of the INVITE; our next in-dialog request uses CSeq+1
 	RemoteAddr   string   `json:"remote_addr"` // host:port that the 200 came from

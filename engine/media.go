@@ -3,7 +3,7 @@ package engine
 import "time"
 
 // OpenMedia is the command to reserve the media path of an attempt. It is
-// synchronous and cheap: the result is the SDP offer.
+// synchronous and cheap: the result is the SDP offer, or the answer to Offered.
 type OpenMedia struct {
 	Attempt AttemptID
 	AMD     AMDMode
@@ -14,6 +14,8 @@ type OpenMedia struct {
 	// fencing epoch of the requester: nobody with a lower one can take the call over.
 	Node  Incarnation
 	Epoch int64
+	// Offered is the SDP of a call that came in, nil for one that is placed.
+	Offered []byte
 }
 
 // AMDRules are a campaign's rules for classifying answers; zero fields mean the classifier's
@@ -40,6 +42,8 @@ type VoicemailID string
 type LeaveVoicemail struct {
 	Attempt AttemptID
 	Message VoicemailID
+	// AtOnce says that a person hears it: nothing is waited for. The call is on this node.
+	AtOnce bool
 }
 
 // AttachBot is the command to open the bot's socket of an answered attempt.

@@ -186,8 +186,14 @@ type NumberSettings struct {
 	RestSec       int         `json:"rest_s"`         // rest after use
 	// AnswerFloor is the answer rate, in per cent, below which the number raises an alarm; 0
 	// compares the number only with its own past.
-	AnswerFloor int    `json:"answer_floor_pct"`
-	State       string `json:"state"` // active, resting, quarantined, retired
+	AnswerFloor int `json:"answer_floor_pct"`
+	// CallbackPolicy is what becomes of calls to the number (engine/inbound): reject, also when empty,
+	// message, or bot; CallbackBot is the bot, CallbackMessage the message (a VoicemailID), "" for the
+	// information message.
+	CallbackPolicy  string      `json:"callback_policy,omitempty"`
+	CallbackBot     BotID       `json:"callback_bot_id,omitempty"`
+	CallbackMessage VoicemailID `json:"callback_message_id,omitempty"`
+	State           string      `json:"state"` // active, resting, quarantined, retired
 }
 
 // NumberDials counts dials from an outbound number at about one time.

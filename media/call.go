@@ -84,6 +84,7 @@ type call struct {
 	// leg's), and bade that RTCP has said so.
 	answers      engine.LegID
 	hungUp, bade bool
+	offeredTo    bool // the far side made the first offer
 	record       bool
 	tape         *recording.Recording // nil: not recorded; a far leg uses its call's
 	recorded     *engine.Recording    // what it has become
@@ -219,7 +220,7 @@ func (c *call) answer(text []byte, at time.Time) {
 		err = c.sock.fits(&a)
 	}
 	if err == nil {
-		err = c.protect(&a, !c.answered)
+		err = c.protect(&a, !c.answered && !c.offeredTo)
 	}
 	if errors.Is(err, sdp.ErrRefused) && c.answered { // the stream is switched off, but the call goes on
 		c.hold()

@@ -239,6 +239,12 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 	if ok {
 		c.attach(sink)
 	}
+	if cmd.Offered != nil {
+		c.mu.Lock()
+		c.offeredTo = true
+		c.mu.Unlock()
+		return e.Reoffer(cmd.Attempt, "", cmd.Offered)
+	}
 	return c.described.appendOffer(make([]byte, 0, 512), keys, cmd.Profile), nil
 }
 

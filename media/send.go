@@ -89,6 +89,9 @@ func (c *call) ticked(now int64) {
 // a hole, and make up for that in the next pause.
 func (c *call) next(dst []byte) bool {
 	n := 0
+	if l := c.leaving; l != nil && l.atOnce {
+		c.begin(l.message)
+	}
 	switch {
 	case c.playing:
 		n = copy(dst, c.message[min(c.played, len(c.message)):])

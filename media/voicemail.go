@@ -40,6 +40,7 @@ var errNoVoicemails = errors.New("media: no messages for machines are kept here"
 // leaving is a message waiting for its moment.
 type leaving struct {
 	message engine.VoicemailID
+	atOnce  bool // to a person
 	frames  int  // since the request
 	beep    bool // heard, and nothing followed it
 	quiet   int  // frames in a row
@@ -110,17 +111,20 @@ func (e *Engine) voicemailOf(id engine.VoicemailID) ([]byte, error) {
 func (e *Engine) LeaveVoicemail(cmd engine.LeaveVoicemail) {
 	e.fetchVoicemail(cmd.Message)
 	if c := e.call(cmd.Attempt); c != nil {
-		c.leave(cmd.Message)
+		c.leave(cmd.Message, cmd.AtOnce)
 	}
 }
 
-func (c *call) leave(id engine.VoicemailID) {
+func (c *call) leave(id engine.VoicemailID, atOnce bool) {
 	c.mu.Lock()
 	defer c.unlock()
 	if c.closed || !c.answered || c.leaving != nil || c.playing {
 		return
 	}
-	c.leaving, c.judged = &leaving{message: id}, true
+	c.leaving, c.judged = &leaving{message: id, atOnce: atOnce}, true
+	if atOnce {
+		return // the next frame begins it
+	}
 	if c.det == nil {
 		c.det, c.waited = amd.New(c.rules()), c.without(c.e.now())
 	}
@@ -143,7 +147,7 @@ func (c *call) rules() amd.Config {
 // await checks after each frame whether to start the message; mu is held.
 func (c *call) await() {
 	l := c.leaving
-	if l == nil || c.playing {
+	if l == nil || l.atOnce || c.playing {
 		return
 	}
 	l.frames++
@@ -170,7 +174,12 @@ func (c *call) await() {
 	if l.quiet < noBeep && (!l.beep || l.quiet < afterBeep) {
 		return
 	}
-	switch audio, err := c.e.voicemailOf(l.message); {
+	c.begin(l.message)
+}
+
+// begin plays a message once it is in memory; mu is held.
+func (c *call) begin(id engine.VoicemailID) {
+	switch audio, err := c.e.voicemailOf(id); {
 	case err != nil:
 		c.notLeft("the message could not be read")
 	case audio != nil:

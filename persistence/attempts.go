@@ -112,7 +112,7 @@ func (s *Store) abandonedOf(ctx context.Context, keys []abandonOf) (map[abandonO
 func (s *Store) abandonedSince(ctx context.Context, numbers []engine.PhoneNumber,
 	since time.Time) (map[engine.PhoneNumber]time.Time, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT a.to_number, max(a.ended_at) FROM attempts a
-		WHERE NOT a.live AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2
+		WHERE NOT a.live AND NOT a.inbound AND a.outcome = 'abandoned' AND a.to_number = ANY($1::text[]) AND a.ended_at >= $2
 		AND a.reserved_at >= $3 GROUP BY 1`,
 		numbers, since, since.Add(-longestCall))
 	out := map[engine.PhoneNumber]time.Time{}

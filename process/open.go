@@ -32,6 +32,7 @@ import (
 	"dialler/actors/inventory"
 	"dialler/actors/writer"
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/eligibility"
 	"dialler/engine/ownership"
 	"dialler/engine/seal"
@@ -207,8 +208,14 @@ func (p *Process) open(ctx context.Context, name string) error {
 			OnStage: func(s callactor.Stage, took time.Duration) {
 				p.histograms.Stages.WithLabelValues(string(s)).Observe(took.Seconds())
 			},
-			OnInvite:    func(waited time.Duration) { p.histograms.Delays.Observe(waited.Seconds()) },
-			PlacedHere:  func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
+			OnInvite:   func(waited time.Duration) { p.histograms.Delays.Observe(waited.Seconds()) },
+			PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
+			Returned: func(ctx context.Context, cmd campaign.SubmitResult) error {
+				if p.results.Load() == nil { // the front is not there yet
+					return p.treeUp.Load().SubmitResult(ctx, cmd)
+				}
+				return p.front.commands.SubmitResult(ctx, cmd)
+			},
 			DialoutRing: p.tuning.dialoutRing, EligibilityBudget: p.tuning.eligibilityBudget},
 		Campaigns: campaignactor.Config{RecordRun: p.recordRun()}, AllowedCountries: flags.AllowedCountries,
 		Frequency: rules, Log: log,

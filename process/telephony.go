@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dialler/actors/host"
 	"dialler/engine"
 	"dialler/engine/number"
 	"dialler/media"
@@ -46,6 +47,8 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener, 
 		WriteNumber: func(n engine.PhoneNumber, f sipstack.NumberFormat, country string) string {
 			return number.Written(n, number.Format(f), country)
 		},
+		NewCall: func() engine.AttemptID { return engine.AttemptID(host.NewID(p.clock.Now())) },
+		OnCall:  p.calledIn,
 		OnTrunkHealth: func(h engine.TrunkHealth) {
 			if t := p.treeUp.Load(); t != nil {
 				t.TrunkHealth(h)
@@ -127,4 +130,13 @@ func portRange(s string) (lo, hi int, err error) {
 		return 0, 0, fmt.Errorf("--rtp-ports must be MIN-MAX within 1024-65535, for example 16000-16999; got %q", s)
 	}
 	return lo, hi, nil
+}
+
+// calledIn gives a call that a trunk brings to the tree; before there is one it is refused.
+func (p *Process) calledIn(c engine.IncomingCall) {
+	if t := p.treeUp.Load(); t != nil {
+		t.CalledIn(c)
+		return
+	}
+	go p.sip.RefuseLeg(c.Leg, 503) // from outside, since the leg is locked
 }

@@ -45,6 +45,10 @@ type Config struct {
 	// Fence is the lease of this node, at whose end ringing calls are cancelled; nil means no lease
 	// is needed.
 	Fence engine.Fence
+	// NewCall names a call that a trunk brings and OnCall reports it: PlaceLeg answers it, RefuseLeg
+	// refuses it. Both must not block. Without OnCall every call is refused (TrunkConfig.Inbound).
+	NewCall func() engine.AttemptID
+	OnCall  func(engine.IncomingCall)
 	// Transfers reports a REFER to the owner of a leg (engine.LegReferred) and waits for its
 	// AnswerRefer; without it every REFER is declined.
 	Transfers bool

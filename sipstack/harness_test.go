@@ -237,6 +237,17 @@ type sippRun struct {
 // its socket is open. transport is u1 or t1.
 func startSipp(t *testing.T, scenario, transport string, calls int) *sippRun {
 	t.Helper()
+	return runSipp(t, scenario, transport, calls)
+}
+
+// callBySipp runs a scenario of testdata in which the far side calls to.
+func callBySipp(t *testing.T, scenario, to string, calls int) *sippRun {
+	t.Helper()
+	return runSipp(t, scenario, "u1", calls, "-s", "4930111", "-r", "100", to)
+}
+
+func runSipp(t *testing.T, scenario, transport string, calls int, more ...string) *sippRun {
+	t.Helper()
 	path, err := exec.LookPath("sipp")
 	if err != nil {
 		t.Fatal("sipp is not installed; install with make deps (Debian package sip-tester)")
@@ -256,10 +267,11 @@ func startSipp(t *testing.T, scenario, transport string, calls int) *sippRun {
 	}
 	r := &sippRun{t: t, port: ports.Of(t), dir: dir, done: make(chan error, 1)}
 	ctx, cancel := context.WithTimeout(context.Background(), patience+10*time.Second)
-	r.cmd = exec.CommandContext(ctx, path, "-sf", file, "-t", transport, "-i", "127.0.0.1", "-mi", "127.0.0.1",
+	args := append(more, "-sf", file, "-t", transport, "-i", "127.0.0.1", "-mi", "127.0.0.1",
 		"-p", strconv.Itoa(r.port), "-m", strconv.Itoa(calls), "-nostdin", "-trace_err", "-trace_msg",
 		"-recv_timeout", "20000", "-timeout", strconv.Itoa(int(patience.Seconds())), "-timeout_error",
 		"-max_socket", "100")
+	r.cmd = exec.CommandContext(ctx, path, args...)
 	r.cmd.Dir = r.dir
 	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
 	if err := r.cmd.Start(); err != nil {

@@ -45,7 +45,7 @@ func New(c Config) (*Stack, error) {
 	}
 	legs := leg.NewTable(leg.Config{
 		Timers: c.Timers, Log: c.Log, OnLegOver: c.OnLegOver, Media: c.Media, OneCall: c.OneCall, Fence: c.Fence,
-		Transfers: c.Transfers,
+		NewCall: c.NewCall, OnCall: c.OnCall, Transfers: c.Transfers,
 	}, clock, sockets, trunks)
 	sockets.Serve(trunks.IsPeer, legs.OnMessage)
 	return &Stack{legs, trunks, sockets}, nil

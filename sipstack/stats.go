@@ -9,6 +9,7 @@ type Stats struct {
 	Acks            uint64         // ACKs written, repeated ones included
 	Cancels         uint64         // CANCEL transactions
 	Byes            uint64         // BYE transactions of ours
+	Offered         uint64         // calls that trunks brought and that were reported
 	Pracks          uint64         // PRACK transactions, answers to challenges not counted
 	Refreshes       uint64         // session refreshes of ours
 	Redirects       uint64         // 3xx that were followed
@@ -37,6 +38,7 @@ func (s *Stack) Stats() Stats {
 		Acks:            c.Acks.Load(),
 		Cancels:         c.Cancels.Load(),
 		Byes:            c.Byes.Load(),
+		Offered:         c.Offered.Load(),
 		Pracks:          c.Pracks.Load(),
 		Refreshes:       c.Refreshes.Load(),
 		Redirects:       c.Redirects.Load(),

@@ -66,6 +66,7 @@ type World struct {
 	KeysByINFO bool
 	Byes       int
 	Acks       map[engine.LegID]int // ConfirmLeg
+	Refused    map[engine.LegID]int // RefuseLeg, with the code
 	Cancels    int
 	PeakBots   int
 	bots       int
@@ -133,7 +134,8 @@ type worldCall struct {
 // NewWorld returns a world without calls.
 func NewWorld(script func(engine.PhoneNumber, int) Script) *World {
 	return &World{Script: script, legs: map[engine.LegID]*worldLeg{}, calls: map[engine.AttemptID]*worldCall{},
-		nth: map[engine.PhoneNumber]int{}, Acks: map[engine.LegID]int{}, live: map[engine.PhoneNumber]engine.LegID{}}
+		nth: map[engine.PhoneNumber]int{}, Acks: map[engine.LegID]int{}, Refused: map[engine.LegID]int{},
+		live: map[engine.PhoneNumber]engine.LegID{}}
 }
 
 func (w *World) now() time.Time {
@@ -201,6 +203,12 @@ func (w *World) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 		)
 		return
 	}
+	if cmd.Incoming { // the caller is there
+		l := &worldLeg{cmd: cmd, sink: sink, state: "answered"}
+		w.legs[cmd.Leg] = l
+		w.leg(l, engine.LegAnswered, 200)
+		return
+	}
 	if cmd.URI != "" || w.talks(cmd.Attempt) {
 		w.placePeer(cmd, sink)
 		return
@@ -249,6 +257,18 @@ func (w *World) ConfirmLeg(id engine.LegID) {
 	defer w.mu.Unlock()
 	w.Acks[id]++
 }
+
+// RefuseLeg implements actors.Telephony.
+func (w *World) RefuseLeg(id engine.LegID, code int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l := w.legs[id]; l == nil || l.state == "ringing" {
+		w.Refused[id] = code
+	}
+}
+
+// RingLeg implements actors.Telephony.
+func (w *World) RingLeg(engine.LegID) {}
 
 // Acked counts the legs confirmed so far.
 func (w *World) Acked() int {

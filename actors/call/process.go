@@ -14,6 +14,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/call"
+	"dialler/engine/campaign"
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 	"dialler/engine/number"
@@ -47,6 +48,9 @@ type Config struct {
 	// PlacedHere says whether a leg over a trunk, with this Contact address, was placed from this
 	// process's address; nil means none was.
 	PlacedHere func(trunk engine.TrunkID, contact string) bool
+	// Returned stores the result of a call that came in for the contact who called back, whichever node has
+	// the campaign; nil means that it is here.
+	Returned func(context.Context, campaign.SubmitResult) error
 }
 
 // WithDefaults fills in unset fields.

@@ -84,7 +84,7 @@ func (s *Shell) Apply(event any) {
 // timed reports the stages that an event reached; of a revised verdict only the first counts.
 func (s *Shell) timed(was stages) {
 	a := &s.call.Machine.A
-	if a.AnsweredAt == nil {
+	if a.AnsweredAt == nil || a.Inbound {
 		return
 	}
 	for i, at := range stagesOf(a) {
@@ -116,6 +116,8 @@ func (s *Shell) do(e call.Effect) {
 		s.mediaOpened(e.Leg, offer, err)
 	case *call.PlaceLeg:
 		d.Phone.PlaceLeg(e.Leg, s.legSink)
+	case *call.RefuseLeg:
+		d.Phone.RefuseLeg(e.Leg, e.Code)
 	case attempt.Confirm:
 		d.Phone.ConfirmLeg(e.Leg)
 	case attempt.Cancel:
@@ -125,7 +127,9 @@ func (s *Shell) do(e call.Effect) {
 	case attempt.HearEarly:
 		d.Media.HearEarly(a.ID, e.SDP)
 	case attempt.AnswerMedia:
-		d.Stats.Answered.Add(1)
+		if !a.Inbound {
+			d.Stats.Answered.Add(1)
+		}
 		d.Media.Answer(a.ID, e.SDP, *a.AnsweredAt)
 	case *call.AttachBot:
 		d.Connects.bot(e.Bot).begin(e.Attach.Attempt, e.Since)
@@ -145,11 +149,13 @@ func (s *Shell) do(e call.Effect) {
 	case attempt.DetachBot:
 		d.Media.DetachBot(a.ID)
 	case attempt.PlayMessage:
-		d.Stats.Abandoned.Add(1)
-		d.OnStage(StageMessage, a.Ending.At.Sub(s.call.Machine.CountsFrom()))
+		if !a.Inbound {
+			d.Stats.Abandoned.Add(1)
+			d.OnStage(StageMessage, a.Ending.At.Sub(s.call.Machine.CountsFrom()))
+		}
 		d.Media.PlayMessage(a.ID)
 	case attempt.LeaveVoicemail:
-		d.Media.LeaveVoicemail(engine.LeaveVoicemail{Attempt: a.ID, Message: e.Message})
+		d.Media.LeaveVoicemail(engine.LeaveVoicemail{Attempt: a.ID, Message: e.Message, AtOnce: e.AtOnce})
 	case attempt.HearDigit:
 		if leg := d.Media.HearDigit(a.ID, e.Digit); leg != "" {
 			d.Phone.SendDigit(leg, e.Digit, engine.KeyDuration)
@@ -190,7 +196,11 @@ func (s *Shell) do(e call.Effect) {
 		d.Log.Warn().Err(e.Err).Str("attempt_id", string(e.Attempt)).Str("contact_id", string(e.Contact)).
 			Msg("event refused by a call or its contact")
 	case attempt.Over:
-		d.Stats.ended(a.Outcome)
+		if a.Inbound {
+			d.Stats.CallersEnded.Add(1)
+		} else {
+			d.Stats.ended(a.Outcome)
+		}
 		s.logEnd(a)
 		for _, t := range call.Timers {
 			if t != call.TimerLinger && t != call.TimerLoad {
@@ -271,6 +281,16 @@ func (s *Shell) count(what call.Count) {
 		st.Results.Add(1)
 	case call.CountRecovered:
 		st.Recovered.Add(1)
+	case call.CountCaller:
+		st.Callers.Add(1)
+	case call.CountCallerServed:
+		st.CallersServed.Add(1)
+		if a := &s.call.Machine.A; a.BotConnectedAt != nil && a.InviteAt != nil {
+			st.CallersWithBot.Add(1)
+			st.CallersToBotMS.Add(a.BotConnectedAt.Sub(*a.InviteAt).Milliseconds())
+		}
+	case call.CountCallerTurnedAway:
+		st.CallersTurnedAway.Add(1)
 	}
 }
 

@@ -21,6 +21,12 @@ type Stats struct {
 	Abandoned  atomic.Int64
 	Results    atomic.Int64
 	Illegal    atomic.Int64 // events refused by a machine
+
+	// Of calls that came in, which count in none of the above but Recovered and Released: those begun and
+	// ended, those that had their bot or heard their message, and those that were begun and had neither.
+	Callers, CallersEnded, CallersServed, CallersTurnedAway atomic.Int64
+	// CallersWithBot had a bot, after so many milliseconds together.
+	CallersWithBot, CallersToBotMS atomic.Int64
 }
 
 // ended counts an attempt by its outcome.
@@ -41,5 +47,6 @@ func (s *Stats) Outcome(o engine.Outcome) int64 {
 
 // Live counts the attempts that have not ended.
 func (s *Stats) Live() int64 {
-	return s.Attempts.Load() + s.Recovered.Load() - s.Ended.Load() - s.Released.Load()
+	return s.Attempts.Load() + s.Callers.Load() + s.Recovered.Load() - s.Ended.Load() - s.CallersEnded.Load() -
+		s.Released.Load()
 }

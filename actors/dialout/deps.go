@@ -10,6 +10,7 @@ import (
 	"dialler/actors/writer"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/inbound"
 )
 
 // Store is what the calls outside campaigns need from the database.
@@ -23,6 +24,9 @@ type Store interface {
 	// PutOffDialout notes why a scheduled dialout could not be dialled, and when it is looked at again.
 	PutOffDialout(ctx context.Context, id engine.AttemptID, until time.Time, reason string) error
 	// ScheduledDialout returns a dialout that waits for its time, DialoutsTo lists those to a number.
+	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
+	// CallIn returns what is known of a call that came in, from calls since a time.
+	CallIn(ctx context.Context, to, from []engine.PhoneNumber, since time.Time) (*inbound.Called, error)
 	ScheduledDialout(ctx context.Context, id engine.AttemptID) (d campaign.ScheduledDialout, ok bool, err error)
 	DialoutsTo(ctx context.Context, n engine.PhoneNumber) ([]engine.AttemptID, error)
 }

@@ -18,6 +18,7 @@ import (
 	"dialler/engine/campaign"
 	admission "dialler/engine/dialout"
 	"dialler/engine/fleet"
+	"dialler/engine/inbound"
 	"dialler/engine/journal"
 	core "dialler/engine/run"
 )
@@ -50,6 +51,7 @@ type dialout struct {
 	stash []host.Stashed
 	state *admission.State
 	calls map[engine.AttemptID]*actor.PID
+	came  *inbound.Calls // calls that came in
 	// results counts the results passed on to each call's actor.
 	results map[engine.AttemptID]int
 	ops     map[int]*suppressedCalls
@@ -59,7 +61,7 @@ type dialout struct {
 
 // New makes the actor that owns the calls outside campaigns.
 func New(d *Deps) actor.Actor {
-	return &dialout{d: d, state: admission.New(), calls: map[engine.AttemptID]*actor.PID{},
+	return &dialout{d: d, state: admission.New(), came: inbound.New(), calls: map[engine.AttemptID]*actor.PID{},
 		results: map[engine.AttemptID]int{},
 		ops:     map[int]*suppressedCalls{}}
 }
@@ -125,9 +127,20 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		}
 		delete(o.calls, m.Attempt)
 		delete(o.results, m.Attempt)
+		o.cameIn(ctx, inbound.Event{Kind: inbound.Over, Attempt: m.Attempt})
 		o.suppressedCall(m.Attempt, func(int) bool { return true })
 		o.apply(ctx, &admission.Over{Attempt: m.Attempt})
 		ctx.Stop(m.PID)
+	case *CalledIn:
+		o.cameIn(ctx, inbound.Event{Kind: inbound.Offered, Attempt: m.Call.Attempt, Call: &m.Call})
+	case *found:
+		o.cameIn(ctx, inbound.Event{Kind: inbound.Found, Attempt: m.attempt, Called: m.called})
+	case *rings:
+		if c := o.came.Of[m.attempt]; c != nil && c.State == inbound.Seating {
+			o.d.Phone.RingLeg(c.In.Leg)
+		}
+	case *gaveUp:
+		o.cameIn(ctx, inbound.Event{Kind: inbound.Left, Attempt: m.attempt})
 	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)
 	case *call.DialoutSuppressed:
@@ -259,7 +272,7 @@ func (o *dialout) do(ctx actor.Context, effect admission.Effect) {
 	case admission.Later:
 		d.After(e.After, o.self, e.Event)
 	default:
-		if o.wait(effect) {
+		if o.wait(effect) || o.seating(ctx, effect) {
 			return
 		}
 		panic(fmt.Sprintf("actors: no handler for effect %T of a dialout's admission", effect))

@@ -18,9 +18,12 @@ type Cancel struct {
 	Who     engine.Who
 }
 
-// Stats are the metrics of scheduled dialouts.
+// Stats are the metrics of scheduled dialouts, and of calls that came in.
 type Stats struct {
 	Scheduled, Cancelled, Expired atomic.Int64
+	// Of the calls that came in: CallsIn were offered, CallsInTurnedAway refused, or given up before they were
+	// begun.
+	CallsIn, CallsInTurnedAway atomic.Int64
 }
 
 func (s *Stats) count(t journal.Type) {

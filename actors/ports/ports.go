@@ -15,6 +15,9 @@ import (
 type Telephony interface {
 	PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent))
 	ConfirmLeg(leg engine.LegID)
+	// RefuseLeg refuses a call that came in here and was not answered, RingLeg says that it rings.
+	RefuseLeg(leg engine.LegID, code int)
+	RingLeg(leg engine.LegID)
 	CancelLeg(leg engine.LegID) engine.CancelOutcome
 	HangUpLeg(leg engine.LegID, cause engine.HangUpCause)
 	// SendDigit sends a key on an answered leg by INFO; false means it cannot.

@@ -142,6 +142,16 @@ func (m *Machine) voicemailLeft(ev Event) {
 	m.endLegNow()
 }
 
+// messageOver means that the message was played to the caller, or could not be.
+func (m *Machine) messageOver(ev Event) {
+	e := *m.A.Ending // snapshots share the previous one
+	if e.Playing = false; ev.Media != nil && ev.Media.Error != "" {
+		e.Outcome = engine.OutcomeMediaError
+	}
+	m.A.Ending = &e
+	m.endLegNow()
+}
+
 func (m *Machine) botUpWhileScreening(ev Event) { m.noteBot(ev) }
 
 func (m *Machine) noteBot(ev Event) {

@@ -61,6 +61,10 @@ type Attempt struct {
 	Trunk     engine.TrunkID // of the last leg
 	Variables map[string]string
 	Callback  bool // placed for a callback
+	// Inbound says that the person called us: To is the caller, From our number. It never counts as an
+	// attempt. Returns is the attempt that the person calls back, "" when none is known.
+	Inbound bool
+	Returns engine.AttemptID
 	// Key is the API key that placed a dialout, "" when none did.
 	Key engine.KeyID
 	// CallbackAt is when that callback was due.
@@ -170,6 +174,8 @@ type Ending struct {
 	OptedOut bool `json:"opted_out,omitempty"`
 	// Voicemail means that a message is being left before the call ends.
 	Voicemail bool `json:"voicemail,omitempty"`
+	// Playing means that a message is being played to a caller before the call ends.
+	Playing bool `json:"playing,omitempty"`
 }
 
 // OpenLeg says whether a leg may still ring or be answered: that of a lost attempt, which ended

@@ -12,7 +12,10 @@ import (
 func (m *Machine) begin(ev Event) {
 	a := &m.A
 	a.ReservedAt = at(ev.At)
-	leg := Leg{ID: a.ID.Leg(1), Trunk: a.Trunk}
+	leg := Leg{ID: a.ID.Leg(1), Trunk: a.Trunk, Dialog: ev.Dialog}
+	if a.Inbound { // its INVITE came before
+		leg.SentAt, a.InviteAt = a.ReservedAt, a.ReservedAt
+	}
 	a.Legs = append(a.Legs, leg)
 	m.emit(lineDialling)
 	m.emit(recordReserved)
@@ -144,6 +147,21 @@ func (m *Machine) answered(ev Event) {
 	m.emit(Confirm{Leg: ev.Leg.Leg})
 }
 
+// answeredToPlay plays a message to a caller, then the call ends.
+func (m *Machine) answeredToPlay(ev Event) {
+	m.answerCommon(ev)
+	m.decide(ev.At, engine.OutcomeCompleted, "", engine.PartySystem)
+	m.A.Ending.Playing = true
+	m.arm(TimerCall, ev.At.Add(MessageLimit))
+	m.emit(recordAnswered)
+	m.emit(Confirm{Leg: ev.Leg.Leg})
+	if m.Config.Message == "" {
+		m.emit(effectPlayMessage)
+		return
+	}
+	m.emit(LeaveVoicemail{Message: m.Config.Message, AtOnce: true})
+}
+
 func (m *Machine) answeredSequential(ev Event) {
 	m.answerCommon(ev)
 	m.emit(lineListening)
@@ -271,6 +289,9 @@ func (m *Machine) silent(ev Event) {
 // gone handles a leg that closed without a final response.
 func (m *Machine) gone(ev Event) {
 	m.A.Outcome, m.A.HungUpBy = engine.OutcomeTrunkError, engine.PartySystem
+	if m.A.Inbound && ev.Kind == LegHungUp {
+		m.A.Outcome, m.A.HungUpBy = engine.OutcomeCallerHungUp, engine.PartyCallee
+	}
 	if l := m.leg(ev.Leg.Leg); l.SentAt != nil {
 		m.A.Consumed = true
 	}

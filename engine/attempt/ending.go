@@ -77,6 +77,9 @@ func (m *Machine) endLeg(ev Event) {
 func (m *Machine) legOver(ev Event) {
 	a, e := &m.A, m.A.Ending
 	a.Outcome, a.Cause, a.HungUpBy = e.Outcome, e.Cause, e.HungUpBy
+	if e.Playing && ev.Kind == LegHungUp {
+		a.Outcome, a.HungUpBy = engine.OutcomeCallerHungUp, engine.PartyCallee
+	}
 	strike := false
 	switch ev.Kind {
 	case LegNotSent:
@@ -142,7 +145,8 @@ func (m *Machine) lost(ev Event) {
 func (m *Machine) close(now time.Time, strike bool) {
 	a := &m.A
 	m.stand()
-	a.Consumed = a.Consumed || a.AnsweredAt != nil || m.Config.MustConsume && m.Refusal != engine.CodeCalleeCap
+	a.Consumed = !a.Inbound &&
+		(a.Consumed || a.AnsweredAt != nil || m.Config.MustConsume && m.Refusal != engine.CodeCalleeCap)
 	if !a.Consumed {
 		a.Number = 0
 	}

@@ -83,14 +83,15 @@ type Event struct {
 	// Profile is the media profile of the granted trunk, of Began and TrunkGranted; nil means no
 	// special requirements.
 	Profile *engine.MediaProfile
-	Epoch   int          // of timer events; a stale one is dropped
-	Err     string       // of IntentRefused, BotFailed, TrunkRefused
-	Result  *Result      // of ResultStored
-	By      engine.Party // of HangUpRequested: who asks, "" = the bot; of VerdictNotLive: PartyBot when it says so
-	Peer    engine.LegID // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
-	To      string       // of TransferRequested: +… or sip:…
-	Until   time.Time    // of IntentRefused and TrunkRefused: when it would be accepted; zero if unknown
-	Unheard bool         // of BridgeTimedOut: the node with the legs cannot be heard
+	Dialog  *engine.DialogState // of Began, for a call that came in
+	Epoch   int                 // of timer events; a stale one is dropped
+	Err     string              // of IntentRefused, BotFailed, TrunkRefused
+	Result  *Result             // of ResultStored
+	By      engine.Party        // of HangUpRequested: who asks, "" = the bot; of VerdictNotLive: PartyBot when it says so
+	Peer    engine.LegID        // of PeerJoined, PeerUnfit, Transfer…; "" when the API asked
+	To      string              // of TransferRequested: +… or sip:…
+	Until   time.Time           // of IntentRefused and TrunkRefused: when it would be accepted; zero if unknown
+	Unheard bool                // of BridgeTimedOut: the node with the legs cannot be heard
 }
 
 // FromLeg turns an adapter's leg event into a machine event; ok is false for a kind that the
@@ -272,9 +273,12 @@ type (
 	// ClosePeer ends a far leg's media path. It may be emitted twice.
 	ClosePeer   struct{ Leg engine.LegID }
 	PlayMessage struct{}
-	// LeaveVoicemail plays the campaign's message to the answering machine, after its beep;
-	// MessagePlayed follows.
-	LeaveVoicemail struct{ Message engine.VoicemailID }
+	// LeaveVoicemail plays the campaign's message to the answering machine, after its beep, or with
+	// AtOnce a message to a caller; MessagePlayed follows.
+	LeaveVoicemail struct {
+		Message engine.VoicemailID
+		AtOnce  bool
+	}
 	// HearDigit tells the bot about a digit that came by signalling (INFO); digits in the media
 	// path reach the bot there.
 	HearDigit  struct{ Digit byte }

@@ -139,6 +139,9 @@ func (w *world) situation() string {
 		if a.Ending.Voicemail {
 			what += ", voicemail"
 		}
+		if a.Ending.Playing {
+			what += ", a message plays"
+		}
 		s = append(s, what)
 		return strings.Join(s, ", ") // the rest is irrelevant by then
 	}
@@ -285,7 +288,7 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 		explore(t, Config{AMD: mode}, note)
 	}
 	for _, cfg := range []Config{tentative, leavesMessages, {AMD: engine.AMDOff, Transfers: toAnybody},
-		{AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}} {
+		{AMD: engine.AMDOff, BotURIs: twoAddresses[:1], Transfers: toAnybody}, {AMD: engine.AMDOff, Plays: true}} {
 		explore(t, cfg, note)
 	}
 	for i, r := range all {

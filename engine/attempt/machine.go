@@ -43,6 +43,10 @@ type Config struct {
 	// BotURIs are the addresses of a bot that is reached by SIP, tried in this order; empty means
 	// that the bot uses a socket.
 	BotURIs []string
+	// Plays says that the call is answered with a message, and no bot: Message, "" is the information
+	// message.
+	Plays   bool
+	Message engine.VoicemailID
 	// Transfers say to whom the bot may hand the callee over; by default to nobody.
 	Transfers TransferRules
 }

@@ -50,7 +50,15 @@ func leaving(m *Machine, ev Event) bool {
 	return m.A.Ending != nil && m.A.Ending.Voicemail && ev.Media != nil && ev.Media.Error == ""
 }
 
-func endingUnsent(m *Machine, _ Event) bool { return m.A.Ending != nil && m.A.InviteAt == nil }
+// playing says that a message is being played to a caller.
+func playing(m *Machine, _ Event) bool { return m.A.Ending != nil && m.A.Ending.Playing }
+
+// plays says that the call is answered with a message alone.
+func plays(m *Machine, _ Event) bool { return m.Config.Plays }
+
+func endingUnsent(m *Machine, _ Event) bool {
+	return m.A.Ending != nil && (m.A.InviteAt == nil || m.A.Inbound)
+}
 
 func sequential(m *Machine, _ Event) bool { return m.Config.AMD == engine.AMDSequential }
 
@@ -147,6 +155,8 @@ func endingRows() []row {
 			Why: "played to the end after the beep"},
 		{From: []State{Connected}, On: MessagePlayed, Guard: "a voicemail was left", When: leaving,
 			Do: (*Machine).voicemailLeft},
+		{From: []State{Answered}, On: MessagePlayed, Guard: "a message to a caller", When: playing,
+			Do: (*Machine).messageOver, Why: "played, or it cannot be: the call ends"},
 		on(MessagePlayed, "", (*Machine).hangUpNow, "after the information message the call ends"),
 		on(MediaSilent, "", (*Machine).hangUpNow, "nobody hears the message any more"),
 		on(CallTimedOut, "", (*Machine).hangUpNow, "a message that never ends must not keep the line"),
@@ -184,6 +194,9 @@ func beforeAnswerRows() []row {
 		{From: early, On: LegTrying, To: Dialling, Do: (*Machine).trying},
 		{From: []State{Ringing}, On: LegTrying, Ignore: true, Why: "a late 100 or 183 changes nothing"},
 		{From: beforeAnswer, On: LegRinging, To: Ringing, Do: (*Machine).ringing, Why: "18x; repeated ones are common"},
+		{From: beforeAnswer, On: LegAnswered, Guard: "a message alone", When: plays, To: Answered,
+			Do:  (*Machine).answeredToPlay,
+			Why: "a call that came in hears a message and no bot"},
 		{From: beforeAnswer, On: LegAnswered, Guard: "sequential", When: sequential, To: Screening,
 			Do:  (*Machine).answeredSequential,
 			Why: "sequential: listen first, no seat"},

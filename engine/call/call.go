@@ -31,6 +31,9 @@ type Call struct {
 	Unused  engine.BootTime
 	Only    engine.TrunkID // the one trunk that may carry it, "" = any
 
+	// Offered is the SDP of a call that came in.
+	Offered []byte
+
 	MediaOpen bool
 	// Replays says that the media path is being taken over. Its events are replayed from the first;
 	// an event that comes before the replay does not count.
@@ -167,7 +170,7 @@ func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
 	c.SendBy, c.Newest, c.Granted, c.Unused, c.Only = 0, "", Validity{}, 0, ""
 	c.MediaOpen, c.Placing, c.Attaching, c.NumberHeld = false, nil, nil, false
 	c.Reaching = Reaching{Bot: bot.ID, Attempt: at.ID}
-	c.Replays, c.Taken, c.Socket = false, false, ""
+	c.Replays, c.Taken, c.Socket, c.Offered = false, false, "", nil
 	c.Last, c.Acked, c.Gated = c.Step, c.Step, nil
 	c.emit(&Owns{at.ID})
 }
@@ -181,6 +184,16 @@ func (c *Call) begin(within time.Duration, v Validity, p *engine.MediaProfile) {
 	a.SendBy = c.in.Now.Add(time.Duration(c.SendBy - c.in.Boot))
 	c.emit(CountAttempt)
 	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: p})
+}
+
+// take begins the attempt of a call that came in: it is answered within the given time, or refused.
+func (c *Call) take(e *TakeCall, within time.Duration) {
+	a := &c.Machine.A
+	c.SendBy = Earliest(Earliest(c.in.Boot.Add(within), c.in.Process.LeaseEnds()), e.By)
+	a.SendBy = c.in.Now.Add(time.Duration(c.SendBy - c.in.Boot))
+	c.Offered = e.Call.Offer
+	c.emit(CountCaller)
+	c.apply(attempt.Event{Kind: attempt.Began, At: c.in.Now, Profile: e.Media, Dialog: e.Call.Dialog})
 }
 
 // apply takes one event through the machine and carries out its effects.

@@ -47,6 +47,11 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 			return
 		}
 		c.emit(e)
+	case attempt.AnswerMedia:
+		if c.Machine.Config.Plays {
+			c.emit(CountCallerServed)
+		}
+		c.emit(e)
 	case attempt.AttachBot:
 		c.attachBot(v)
 	case attempt.CountLive:
@@ -61,13 +66,19 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	case attempt.Arm:
 		c.emit(&Arm{After: v.At.Sub(now), Fired: TimerFired{Attempt: a.ID, Timer: v.Timer, Epoch: v.Epoch}})
 	case attempt.TrunkEvent:
+		if a.Inbound && v.Leg == a.ID.Leg(1) { // it has no channel of ours
+			return
+		}
 		// A lost call's leg may still be up; the database tells when it is over.
 		over := v.Over && !(c.in.Process.Shared() && a.Open(v.Leg))
 		c.emit(&TrunkEvent{Trunk: v.Trunk, Leg: v.Leg, From: a.From, To: a.To, Class: v.Class, Over: over, At: now})
 	case attempt.NextTrunk:
 		c.emit(&ReserveTrunk{Leg: c.Machine.NextLeg(), Attempt: a.ID, Tried: v.Tried, Only: c.Only})
 	case attempt.Line:
-		if v.Phase == attempt.PhaseServed {
+		switch {
+		case v.Phase == attempt.PhaseServed && a.Inbound:
+			c.emit(CountCallerServed)
+		case v.Phase == attempt.PhaseServed:
 			c.emit(CountServed)
 		}
 		c.out = c.Reaching.late(v, c.out)
@@ -80,6 +91,12 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	case attempt.Over:
 		// A lost attempt may have waiting INVITEs: they never leave.
 		c.Gated = slices.DeleteFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) != "" })
+		if a.Inbound && a.AnsweredAt == nil {
+			c.emit(&RefuseLeg{Leg: a.ID.Leg(1), Code: refusalCode(c.Machine.Refusal)})
+		}
+		if a.Inbound && a.ServedAt == nil && (a.AnsweredAt == nil || !c.Machine.Config.Plays) {
+			c.emit(CountCallerTurnedAway)
+		}
 		c.emit(e)
 		c.out = c.Reaching.settled(false, c.out)
 		c.over(now)
@@ -88,9 +105,21 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	}
 }
 
+// refusalCode is the SIP response to a call that came in and that its intent's refusal, "" for none,
+// keeps from being answered.
+func refusalCode(refusal string) int {
+	if refusal == engine.CodeNumberHeld {
+		return 486
+	}
+	return 480
+}
+
 // numberFree gives the caller ID back.
 func (c *Call) numberFree(strike bool) {
 	a := &c.Machine.A
+	if a.Inbound { // nothing was dialled from it
+		return
+	}
 	c.emit(&ReleaseNumber{Attempt: a.ID, Number: a.From,
 		End: numberpool.End{NotDialled: a.InviteAt == nil, Strike: strike, Answered: a.AnsweredAt != nil}})
 }
@@ -115,11 +144,14 @@ func (c *Call) dial(e attempt.Dial, now time.Time) {
 	a, cfg := &c.Machine.A, &c.Machine.Config
 	c.Placing, c.PlacingAt = &PlaceLeg{Leg: engine.PlaceLeg{
 		Attempt: a.ID, Leg: e.Leg, Trunk: e.Trunk, From: a.From, To: a.To,
-		SendBy: c.by(e.Leg, c.SendBy), RingTimeout: cfg.RingTimeout,
+		SendBy: c.by(e.Leg, c.SendBy), RingTimeout: cfg.RingTimeout, Incoming: a.Inbound,
 		Headers: engine.IdentityHeaders(c.owner.variables()),
 	}}, now
 	open := engine.OpenMedia{Attempt: a.ID, Node: a.Node, Epoch: a.Epoch, AMD: cfg.AMD, Listen: cfg.Listen,
-		Record: cfg.Record}
+		Record: cfg.Record, Offered: c.Offered}
+	if cfg.Plays {
+		open.Listen.Voicemail = cfg.Message
+	}
 	if e.Profile != nil {
 		open.Profile = *e.Profile
 	}
@@ -139,7 +171,9 @@ func (c *Call) mediaOpened(e *MediaOpened) {
 	}
 	if !p.Peer {
 		c.MediaOpen = true
-		c.emit(CountLegPlaced)
+		if !p.Leg.Incoming {
+			c.emit(CountLegPlaced)
+		}
 	}
 	p.Leg.Offer = e.Offer
 	c.emit(p)
@@ -257,6 +291,9 @@ func Parameters(a *attempt.Attempt, variables map[string]string, base, token str
 		p["api_base"] = base
 	}
 	p["attempt_number"] = strconv.Itoa(a.Number)
+	if a.Inbound {
+		p["direction"] = "inbound"
+	}
 	if a.Verdict != "" {
 		p["amd_verdict"] = string(a.Verdict)
 	}

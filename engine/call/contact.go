@@ -139,6 +139,10 @@ func (c *Contact) handle(event any) bool {
 	case *Readmit:
 		c.readmit(e)
 	case *StoreResult:
+		if e.CalledBack != nil {
+			c.calledBack(e)
+			break
+		}
 		c.Call.result(e)
 	case *ResultTimeout:
 		c.resultTimeout(e)
@@ -474,6 +478,26 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		attempt.WhatEnded:
 	}
 	return then
+}
+
+// calledBack applies the result of a call in which the contact called us back. It is stored with that call,
+// which is no attempt: of the contact only its end changes, or when it is dialled again.
+func (c *Contact) calledBack(m *StoreResult) {
+	if c.number().Erased() {
+		c.Call.answer(m.Request, nil, ErrPersonErased)
+		return
+	}
+	now := c.Call.in.Now
+	served := now.Add(-m.CalledBack.Talk)
+	at := attempt.Attempt{ID: m.CalledBack.Attempt, Outcome: engine.OutcomeCompleted, ServedAt: &served,
+		BotConnectedAt: &served, EndedAt: &now, Result: &m.Result}
+	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: summary(&at)})
+	if !ok {
+		c.Call.answer(m.Request, nil, nil)
+		return
+	}
+	d.Reason, d.DueAt = journal.ReasonCalledBack, c.Machine.C.DueAt
+	c.write(journal.ContactChanged, d, Then{Answer: &Answer{Request: m.Request}})
 }
 
 // resultBefore handles a late result of an earlier run. It changes the contact as that run left it,

@@ -18,6 +18,7 @@ type Dialout struct {
 	Of   engine.AttemptID
 	Call Call
 
+	Came   *TakeCall     // of a call that came in, until its process ends
 	Placed *PlaceDialout // nil means that it was placed by an earlier process, or is over
 	// Awaiting says that the dialout has ended before, and that its only event is a result on its
 	// way.
@@ -47,6 +48,8 @@ func (d *Dialout) handle(event any) {
 	switch e := event.(type) {
 	case *PlaceDialout:
 		d.place(e)
+	case *TakeCall:
+		d.take(e)
 	case *Started:
 		if e.Lost != nil {
 			d.recover(e.Lost)
@@ -111,6 +114,19 @@ func (d *Dialout) place(p *PlaceDialout) {
 		ResultToken: tokenHash(process.ResultToken(p.Attempt.Call()))})
 	d.Call.Only = cmd.Trunk
 	d.Call.begin(cmd.Times.Within(d.Call.in.Now, d.Call.Limits.SendByTimeout), p.Validity, p.Media)
+}
+
+// takeWithin is how soon after its intent a call that came in is answered, or not at all.
+const takeWithin = 10 * time.Second
+
+// take begins a call that came in.
+func (d *Dialout) take(e *TakeCall) {
+	d.Came = e
+	process, id := d.Call.in.Process, e.Call.Attempt
+	d.adopt(attempt.Attempt{ID: id, Inbound: true, Returns: e.Returns, Pass: 1, Bot: e.Bot, To: e.Caller, From: e.To,
+		Trunk: e.Call.Trunk, Node: process.Here(), Variables: e.Variables, State: attempt.Reserved,
+		ResultToken: tokenHash(process.ResultToken(id.Call()))})
+	d.Call.take(e, takeWithin)
 }
 
 // returned gives a scheduled dialout back whose intent was refused: it waits on, or another node has it.
@@ -198,8 +214,11 @@ func (d *Dialout) awaitsResult(engine.AttemptID) bool { return false }
 func (d *Dialout) config() attempt.Config {
 	cfg := attempt.Config{RingTimeout: d.Call.Limits.DialoutRing, CallLimit: dialoutLimit, AMD: engine.AMDOff,
 		OptOut: d.Call.Limits.OptOutDigit}
-	if d.Placed != nil {
+	switch {
+	case d.Placed != nil:
 		cfg.Transfers = d.Placed.Command.Transfers
+	case d.Came != nil && d.Came.Bot == "":
+		cfg.Plays, cfg.Message = true, d.Came.Message
 	}
 	return cfg
 }
@@ -232,7 +251,7 @@ func (d *Dialout) event(t journal.Type) journal.Event {
 }
 
 func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
-	if what != attempt.WhatReserved {
+	if what != attempt.WhatReserved || d.Came != nil {
 		return then
 	}
 	at, cmd, now := &w.Attempts[0], &d.Placed.Command, d.Call.in.Now
@@ -263,6 +282,9 @@ func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 func (d *Dialout) line(_ engine.AttemptID, l attempt.Line, _ time.Time) {
 	switch l.Phase {
 	case attempt.PhaseAbandoned:
+		if d.Call.Machine.A.Inbound {
+			return
+		}
 		d.emit(&Abandoned{d.Call.Machine.A.To})
 	case attempt.PhaseWaiting:
 		granted := &SeatGranted{Attempt: d.Call.Machine.A.ID}

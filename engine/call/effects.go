@@ -114,6 +114,11 @@ type (
 		Legs    []engine.LegID
 		Peers   []engine.LegID
 	}
+	// RefuseLeg refuses a call that came in, unless it was answered.
+	RefuseLeg struct {
+		Leg  engine.LegID
+		Code int // 0 = what the trunk's calls get
+	}
 	// ForgetLegs says that the attempt's legs are no longer needed.
 	ForgetLegs struct{ Attempt engine.AttemptID }
 	// ReserveTrunk asks for a channel and a token for one leg; TrunkReserved follows.
@@ -211,6 +216,11 @@ const (
 	CountServed    Count = "served"     // a live answer that the bot has
 	CountResult    Count = "result"     // stored
 	CountRecovered Count = "recovered"  // an attempt of an earlier process was taken over
+	// Of a call that came in, which counts in none of the others but recovered: it has begun, it has its bot or
+	// hears its message, or it has ended without.
+	CountCaller           Count = "caller"
+	CountCallerServed     Count = "caller_served"
+	CountCallerTurnedAway Count = "caller_turned_away"
 )
 
 // Effects has one of each kind of effect, as a pointer or value as it is handed out.
@@ -219,7 +229,7 @@ var Effects = []Effect{
 	&Persist{}, &MayDial{}, &Excluded{}, &Lifted{}, &Stored{},
 	&Owns{}, &Answer{}, &WhenSettled{}, &OpenMedia{}, &OpenPeer{}, &PlaceLeg{}, &AttachBot{},
 	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{}, &Replaced{},
-	&ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
+	&RefuseLeg{}, &ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
 	&DialoutSuppressed{}, &DialoutReturned{}, &DialoutOver{}, &Refused{}, CountAttempt,
 	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.HearEarly{}, attempt.AnswerMedia{}, attempt.DetachBot{},

@@ -104,6 +104,19 @@ type (
 		// leaves it waiting.
 		Scheduled bool
 	}
+	// TakeCall begins a call that came in: Call.To is the number of ours that was called, Caller that of
+	// the person, "" when it is withheld. Returns is what they call back; without Bot it hears Message.
+	TakeCall struct {
+		Call      engine.IncomingCall
+		To        engine.PhoneNumber
+		Caller    engine.PhoneNumber
+		Media     *engine.MediaProfile // the trunk's
+		Returns   engine.AttemptID
+		Variables map[string]string
+		Message   engine.VoicemailID
+		Bot       engine.BotID
+		By        engine.BootTime // until when it may begin with its seat, 0 = no limit
+	}
 	// Durable reports the fate of a write: it is in the database, was refused by it (Err), or is in
 	// the spool. A spooled write is reported again once the database has it.
 	Durable struct {

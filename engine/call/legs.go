@@ -113,7 +113,7 @@ func (c *Call) watched(e *engine.LegEvent) {
 	ev := c.owner.event(journal.LegClosed)
 	ev.Data = journal.Data{Leg: e.Leg, Proof: e.Proves()}
 	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{ev}}
-	if c.Watching == 0 && !c.Machine.Owed() {
+	if c.Watching == 0 && !c.Machine.Owed() && at.To != "" {
 		w.Holds = []journal.HoldRelease{{Attempt: at.ID, Number: at.To}}
 	}
 	c.persist(w, Then{Forget: at.ID})

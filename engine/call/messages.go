@@ -79,10 +79,12 @@ type (
 	}
 	// StoreResult stores a conversation's result.
 	StoreResult struct {
-		Call    engine.CallID
-		Result  attempt.Result
-		Late    bool // as in campaign.SubmitResult
-		Request engine.Request
+		Call   engine.CallID
+		Result attempt.Result
+		Late   bool // as in campaign.SubmitResult
+		// CalledBack: as in campaign.SubmitResult.
+		CalledBack *campaign.CalledBack
+		Request    engine.Request
 		// Attempt is the stored row when it is not the live attempt. Fetched says that the contact
 		// has asked for it; Attempt is then nil when there is none, and Err says why.
 		Attempt *attempt.Attempt

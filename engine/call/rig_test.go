@@ -388,6 +388,8 @@ func (r *rig) name(e Effect) string {
 	case *TrunkEvent:
 		return fmt.Sprintf("trunk %s %s%s", e.Trunk, leg(e.Leg), flags(map[string]bool{"sent": e.Sent, "over": e.Over,
 			"classified": e.Class != nil}))
+	case *RefuseLeg:
+		return fmt.Sprintf("refuse %s %d", leg(e.Leg), e.Code)
 	case *ReleaseNumber:
 		return fmt.Sprintf("release number of %s%s", short(e.Attempt),
 			flags(map[string]bool{"not dialled": e.End.NotDialled, "strike": e.End.Strike, "answered": e.End.Answered}))

@@ -174,14 +174,21 @@ func (c *Call) record(what attempt.What) int {
 	case attempt.WhatReserved:
 		w.Intent = &journal.Intent{Attempt: at.ID, Number: at.To, Bound: at.HoldBound(&c.Machine.Config),
 			Refused: c.in.Process.Destination(at.To, at.From), Cap: c.in.Process.CalleeCap(at.To, c.in.Now)}
+		if at.Inbound {
+			w.Intent.Incoming, w.Intent.Refused, w.Intent.Cap = true, nil, nil
+		}
 		if w.Intent.Refused == nil && c.in.Process.Calling(at.To) {
 			w.Intent.Refused = journal.ErrNumberHeld
+		}
+		if at.To == "" { // a caller without a number holds none
+			w.Intent = nil
 		}
 	case attempt.WhatConnected:
 		d.Verdict = at.Verdict
 	case attempt.WhatRevised:
 		d.Verdict, d.Connected = at.Verdict, at.WasConnected()
 	case attempt.WhatAbandoned:
+		d.Inbound = at.Inbound
 		d.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
 		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.in.Now}}
@@ -215,7 +222,9 @@ func (c *Call) over(now time.Time) {
 	if c.Watching == 0 {
 		c.Watching = at.OpenPeers() // the bot's leg, which is being ended
 	}
-	w.Holds = []journal.HoldRelease{c.hold(now)}
+	if at.To != "" {
+		w.Holds = []journal.HoldRelease{c.hold(now)}
+	}
 	if c.RefusedEvents != nil {
 		w.Events = append(slices.Clip(c.RefusedEvents), w.Events...)
 		c.RefusedEvents = nil
@@ -259,6 +268,7 @@ func endedData(a *attempt.Attempt) journal.Data {
 	d := journal.Data{
 		Outcome: a.Outcome, Cause: a.Cause, Consumed: a.Consumed, Pass: a.Pass, Number: a.Number, Trunk: a.Trunk,
 		Answered: a.AnsweredAt != nil, Connected: a.WasConnected(), SIPCode: a.SIPCode, Verdict: a.Verdict,
+		Inbound: a.Inbound,
 	}
 	if a.WasConnected() {
 		d.TalkMS = a.TalkMS()

@@ -185,6 +185,15 @@ type SubmitResult struct {
 	// Late says that the result was held back since Result.ReceivedAt; it changes nothing that a
 	// later one has said.
 	Late bool
+	// CalledBack says that the result is that of another call, in which the person of Call called us back: it
+	// is stored with that one, and means for the contact what the result of a conversation means.
+	CalledBack *CalledBack
+}
+
+// CalledBack is a conversation that a contact began by calling back.
+type CalledBack struct {
+	Attempt engine.AttemptID
+	Talk    time.Duration // so far
 }
 
 // Detail is the campaign page: the stored campaign, counters and what it is

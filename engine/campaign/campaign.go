@@ -81,12 +81,16 @@ type Settings struct {
 	// count against the abandon cap.
 	FalsePositivePPM int `json:"false_positive_ppm,omitempty"`
 
-	CallbackDetection bool   `json:"callback_detection"`
-	StickyExclusion   bool   `json:"sticky_exclusion"`
-	StickyNumber      bool   `json:"sticky_number"`
-	LocalMatch        bool   `json:"local_match"`
-	StopEndsCalls     bool   `json:"stop_ends_calls"`
-	ConfigURL         string `json:"config_url,omitempty"`
+	CallbackDetection bool `json:"callback_detection"`
+	// CallbackPolicy is what becomes of a contact who calls back (engine/inbound), "" = what the number
+	// says; CallbackMessage is the message for it.
+	CallbackPolicy  string             `json:"callback_policy,omitempty"`
+	CallbackMessage engine.VoicemailID `json:"callback_message_id,omitempty"`
+	StickyExclusion bool               `json:"sticky_exclusion"`
+	StickyNumber    bool               `json:"sticky_number"`
+	LocalMatch      bool               `json:"local_match"`
+	StopEndsCalls   bool               `json:"stop_ends_calls"`
+	ConfigURL       string             `json:"config_url,omitempty"`
 
 	// EligibilityURL is asked before each dial, in addition to the installation's hook;
 	// EligibilityFail is open, closed, or empty for the installation's setting.

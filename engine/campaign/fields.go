@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/eligibility"
+	"dialler/engine/inbound"
 	"dialler/engine/redial"
 	"dialler/engine/window"
 )
@@ -300,6 +301,25 @@ var Fields = []Field{
 		Says: []string{"Disabled", "Enabled"}, Source: "Enabled or disabled in the dialler configuration.",
 	}, {
 		// The safe default: whoever said no stays undisturbed.
+		Name: "callback_policy", Group: GroupCare, Quiet: true,
+		At: func(s *Settings) any { return &s.CallbackPolicy },
+		Choices: []Choice{
+			{string(inbound.Reject), "Refused", "The call is refused, as the trunk says."},
+			{string(inbound.Message), "A message", "They hear a message, then the call ends."},
+			{string(inbound.Bot), "The bot", "The bot of the campaign talks to them."},
+		},
+		Label: "Calls back", Help: "What becomes of a contact who calls the number that called; empty: as the number says",
+		API: "What becomes of a contact who calls the number that called within 30 days: reject, message (see " +
+			"`callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.",
+		Source: "docs/sip.md",
+	}, {
+		Name: "callback_message_id", Group: GroupCare, Max: 64, Quiet: true, Unasked: true,
+		At:    func(s *Settings) any { return (*string)(&s.CallbackMessage) },
+		Label: "Message to those who call back",
+		API: "The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the " +
+			"installation.",
+		Source: "docs/sip.md",
+	}, {
 		Name: "sticky_exclusion", Group: GroupCare, Default: true, External: true,
 		At:    func(s *Settings) any { return &s.StickyExclusion },
 		Label: "Sticky Exclusion", Help: "An excluded contact stays so, even when added again by file or API",

@@ -87,6 +87,8 @@ type Want struct {
 	Asked    engine.BootTime    // when its socket was
 	// Scheduled says that it has waited for its time: there is no request to be answered.
 	Scheduled bool
+	// CallIn says that it is a call that came in: it wants a seat and nothing else.
+	CallIn bool
 }
 
 // Input is one event, with the process's state at that time.
@@ -269,6 +271,10 @@ func (s *State) Apply(in Input, dst []Effect) []Effect {
 		if !errors.Is(e.Err, journal.ErrNotScheduled) {
 			s.putOff(e.Attempt, s.Seated[e.Attempt].Bot, e.Times, e.Err)
 		}
+	case *CallIn:
+		s.callIn(e, in.Barred)
+	case *CallInLeft:
+		s.callInLeft(e.Attempt)
 	case *Over:
 		if placed, ok := s.Seated[e.Attempt]; ok {
 			delete(s.Seated, e.Attempt)
@@ -324,20 +330,33 @@ func (s *State) place(m *Place, barred error) {
 	s.Tries++
 	s.Wants[m.Attempt] = &Want{Try: s.Tries, Command: m.Command, Request: m.Request, Bot: bot, Scheduled: m.Scheduled}
 	s.emit(Later{m.Command.Times.Within(s.now, Patience), &TooLate{m.Attempt, s.Tries}})
+	s.await(&bot, m.Attempt)
+}
+
+// await has a call wait for a seat.
+func (s *State) await(bot *engine.Bot, id engine.AttemptID) {
 	seats := s.Seats[bot.ID]
 	if seats == nil {
 		seats = &Seats{}
 		s.Seats[bot.ID] = seats
 	}
-	seats.Queue = slices.Insert(seats.Queue, s.placeIn(seats.Queue, m.Command.Times.Precedence()), m.Attempt)
+	seats.Queue = slices.Insert(seats.Queue, s.placeIn(seats.Queue, s.Wants[id].precedence()), id)
 	s.serve(bot.ID)
 	s.demand(bot.ID)
 }
 
-// placeIn is where a dialout waits for a seat: behind those of its priority.
+// precedence orders the calls that wait for a seat, the smallest first: a caller is on the line.
+func (w *Want) precedence() int {
+	if w.CallIn {
+		return -1
+	}
+	return w.Command.Times.Precedence()
+}
+
+// placeIn is where a call waits for a seat: behind those of its priority.
 func (s *State) placeIn(queue []engine.AttemptID, precedence int) int {
 	i := slices.IndexFunc(queue, func(q engine.AttemptID) bool {
-		return s.Wants[q].Command.Times.Precedence() > precedence
+		return s.Wants[q].precedence() > precedence
 	})
 	if i < 0 {
 		return len(queue)
@@ -391,7 +410,7 @@ func (s *State) allotted(m *fleet.Allotted) {
 	case m.Outage == nil && seats.Granted > seats.Used || m.N != seats.Demands: // not the answer for all who wait
 	case m.Outage != nil:
 		s.failAll(seats, botUnavailable(m.Outage.Reason))
-	case m.Target > m.Seats: // others have more than their share, and give it back as their calls end
+	case s.callsWait(seats), m.Target > m.Seats: // others have more than their share, and give it back as their calls end
 		if !seats.Again {
 			seats.Again = true
 			s.emit(Later{shareAgain, &AskAgain{m.Bot}})
@@ -399,6 +418,11 @@ func (s *State) allotted(m *fleet.Allotted) {
 	default:
 		s.failAll(seats, errNoSeat)
 	}
+}
+
+// callsWait says that a call that came in waits for a seat; dialouts behind it wait with it.
+func (s *State) callsWait(seats *Seats) bool {
+	return s.Wants[seats.Queue[0]].CallIn
 }
 
 // serve gives held, free seats to the dialouts that wait.
@@ -409,6 +433,10 @@ func (s *State) serve(bot engine.BotID) {
 		seats.Queue = slices.Delete(seats.Queue, 0, 1)
 		seats.Used++
 		w := s.Wants[id]
+		if w.CallIn {
+			s.callInSeated(id, w, seats.Until != 0)
+			continue
+		}
 		w.Seated = true
 		if seats.Until != 0 {
 			w.Validity.By = quota.UseBy(s.boot)
@@ -547,6 +575,10 @@ func (s *State) fail(id engine.AttemptID, err error) {
 	}
 	if w.Seated {
 		s.seatBack(w.Bot.ID)
+	}
+	if w.CallIn {
+		s.emit(CallInRefused{id})
+		return
 	}
 	if w.Scheduled {
 		s.goOn(id, w.Command, err)

@@ -103,6 +103,7 @@ const (
 	ReasonResultTimeout = "result_timeout"
 	ReasonRestarted     = "restarted"
 	ReasonExpired       = "expired"
+	ReasonCalledBack    = "called_back" // the person called us, and that call has a result
 )
 
 // Data is the payload of an event, stored as JSON. Only the fields that its
@@ -139,6 +140,7 @@ type Data struct {
 	RingMS      int64               `json:"ring_ms,omitempty"`
 	TalkMS      int64               `json:"talk_ms,omitempty"`
 	Verdict     engine.Verdict      `json:"verdict,omitempty"`
+	Inbound     bool                `json:"inbound,omitempty"` // attempt.ended, attempt.abandoned: the person called us
 	Disposition string              `json:"disposition,omitempty"`
 	// For attempt.ended: when it began, and for a callback how long after its time it was dialled.
 	// AwaitsResult says that the outcome is not final; a result.stored or a NoResult follows.
@@ -180,6 +182,8 @@ type Intent struct {
 	// the program's clock, so that the dialout goes on waiting, unless it is stored already. Zero means that
 	// it is never refused.
 	NotAfter time.Time
+	// Incoming says that the person called: neither the suppression list nor a limit forbids that.
+	Incoming bool
 	// Refused is the owner's own reason why the number must not be dialled: the write is refused
 	// with it just as with the database's reasons, and in the same order of writes.
 	Refused error

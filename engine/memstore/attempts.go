@@ -42,7 +42,7 @@ func (s *tables) putAttempt(a *attempt.Attempt) {
 	s.count(b, r, 1)
 	mark(s.live, r, r.a.Live())
 	mark(s.loose, r, !r.a.Live() && r.a.OpenLeg())
-	if !r.a.Live() && r.a.Outcome == engine.OutcomeAbandoned && r.a.EndedAt != nil {
+	if !r.a.Live() && !r.a.Inbound && r.a.Outcome == engine.OutcomeAbandoned && r.a.EndedAt != nil {
 		s.abandons[r.a.To] = max(s.abandons[r.a.To], r.a.EndedAt.UnixNano())
 	}
 }

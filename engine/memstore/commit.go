@@ -83,7 +83,7 @@ func (s *tables) refuseIntent(w *journal.Write) error {
 	if h := s.Holds[n.Number]; h.Attempt != n.Attempt && s.held(n.Number, s.opt.Now()) && !s.over(w) {
 		return journal.ErrNumberHeld
 	}
-	if s.suppressed(n.Number) {
+	if !n.Incoming && s.suppressed(n.Number) {
 		return journal.ErrSuppressed
 	}
 	return s.capped(n)

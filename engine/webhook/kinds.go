@@ -47,7 +47,8 @@ var Kinds = []Kind{
 
 	{Name: "attempt.ended", From: []journal.Type{journal.AttemptEnded}, when: ofCampaign, data: attemptShape},
 	{Name: "dialout.ended", From: []journal.Type{journal.AttemptEnded}, when: ofNone, data: attemptShape},
-	{Name: "abandon.recorded", From: []journal.Type{journal.AttemptAbandoned}, data: attemptShape},
+	{Name: "inbound.ended", From: []journal.Type{journal.AttemptEnded}, when: inbound, data: attemptShape},
+	{Name: "abandon.recorded", From: []journal.Type{journal.AttemptAbandoned}, when: outbound, data: attemptShape},
 	{Name: "result.stored", From: []journal.Type{journal.ResultStored}, data: resultShape},
 	{Name: "result.timed_out", From: append(slices.Clip(contactEvents), journal.AttemptReserved), when: timedOut,
 		data: timedOutShape},
@@ -106,7 +107,9 @@ func Messages(f *Fact) []Message {
 }
 
 func ofCampaign(f *Fact) bool { return f.Campaign != "" }
-func ofNone(f *Fact) bool     { return f.Campaign == "" }
+func ofNone(f *Fact) bool     { return f.Campaign == "" && !f.Data.Inbound }
+func outbound(f *Fact) bool   { return !f.Data.Inbound }
+func inbound(f *Fact) bool    { return f.Data.Inbound }
 
 // became says that the event brought its contact into the state, in its current run.
 func became(s contact.State) func(*Fact) bool {

@@ -4,6 +4,7 @@ import (
 	nethttp "net/http"
 
 	"dialler/engine"
+	"dialler/engine/inbound"
 	"dialler/engine/numberpool"
 	"dialler/http/form"
 	"dialler/http/wire"
@@ -75,6 +76,12 @@ func (s *API) PutNumber(r *wire.Request) error {
 		AnswerFloor:   f.Within("answer_floor_pct", 0, 0, 100),
 		// The dialler sets resting on an active number after use; it cannot be chosen.
 		State: f.OneOf("state", "active", "active", "quarantined", "retired"),
+	}
+	settings.CallbackPolicy = f.OneOf("callback_policy", "", "", "reject", "message", "bot")
+	settings.CallbackBot = engine.BotID(f.Text("callback_bot_id", form.Optional, 64))
+	settings.CallbackMessage = engine.VoicemailID(f.Text("callback_message_id", form.Optional, 64))
+	if settings.CallbackPolicy == string(inbound.Bot) && settings.CallbackBot == "" {
+		f.Fail("callback_bot_id", "required", "is needed for the policy bot")
 	}
 	f.Done()
 	if err := f.Errs.Err(); err != nil {

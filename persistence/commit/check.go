@@ -280,7 +280,7 @@ func (c *checks) suppressions() {
 // unsuppressed is the number that must not be on the suppression list; "" means there is none.
 func unsuppressed(w *journal.Write) engine.PhoneNumber {
 	switch {
-	case w.Intent != nil:
+	case w.Intent != nil && !w.Intent.Incoming:
 		return w.Intent.Number
 	case w.Fresh:
 		return w.Contacts[0].Number

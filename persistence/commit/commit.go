@@ -100,7 +100,7 @@ var statements = map[string]string{
 					WHEN 'attempts' THEN CASE WHEN consumed OR live THEN reserved_at END
 					WHEN 'conversations' THEN CASE WHEN served_at IS NOT NULL THEN ended_at END
 					WHEN 'abandons' THEN CASE WHEN outcome = 'abandoned' THEN ended_at END END AS at
-				FROM attempts WHERE to_number = u.number AND reserved_at > u.since - interval '1 day') t
+				FROM attempts WHERE to_number = u.number AND NOT inbound AND reserved_at > u.since - interval '1 day') t
 			WHERE at > u.since
 		) a
 		WHERE a.n = u.most AND NOT EXISTS (SELECT FROM attempts WHERE id = u.attempt)`,

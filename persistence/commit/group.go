@@ -143,6 +143,9 @@ func (g *gathered) add(w *journal.Write) {
 	for _, h := range w.Holds {
 		if h.Until.IsZero() {
 			g.released = append(g.released, h)
+			g.lost = slices.DeleteFunc(g.lost, func(l journal.HoldRelease) bool { // written before, stored after
+				return l.Attempt == h.Attempt && l.Number == h.Number
+			})
 		} else {
 			g.lost = append(g.lost, h)
 		}

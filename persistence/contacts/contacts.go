@@ -213,7 +213,7 @@ func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order con
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
 			(SELECT hold_until FROM number_holds WHERE number = $1),
-			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1
+			(SELECT max(ended_at) FROM attempts WHERE NOT live AND NOT inbound AND outcome = 'abandoned' AND to_number = $1
 				AND ended_at > $3 - $4::interval)`,
 		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.Hashed(c.Number)).
 		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)

@@ -343,8 +343,8 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, o
 	}
 	if !e.Suppress {
 		var abandoned, called *time.Time
-		err := tx.QueryRow(ctx, `SELECT (SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned'
-			AND to_number = $1),
+		err := tx.QueryRow(ctx, `SELECT (SELECT max(ended_at) FROM attempts WHERE NOT live AND NOT inbound
+			AND outcome = 'abandoned' AND to_number = $1),
 			(SELECT max(reserved_at) FROM attempts WHERE to_number = $1 AND consumed)`,
 			e.Number.E164()).Scan(&abandoned, &called)
 		if err != nil {

@@ -13,10 +13,11 @@ import (
 
 // Numbers lists every outbound number.
 func (s *Configuration) Numbers(ctx context.Context) ([]engine.NumberSettings, error) {
-	rows, _ := s.db.Read.Query(ctx, "SELECT number, concurrent_cap, hour_cap, day_cap, rest_s, state, answer_floor "+
-		"FROM numbers ORDER BY number")
+	rows, _ := s.db.Read.Query(ctx, "SELECT number, concurrent_cap, hour_cap, day_cap, rest_s, state, answer_floor, "+
+		"callback_policy, callback_bot, callback_message FROM numbers ORDER BY number")
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n engine.NumberSettings, err error) {
-		err = row.Scan(&n.Number, &n.ConcurrentCap, &n.HourCap, &n.DayCap, &n.RestSec, &n.State, &n.AnswerFloor)
+		err = row.Scan(&n.Number, &n.ConcurrentCap, &n.HourCap, &n.DayCap, &n.RestSec, &n.State, &n.AnswerFloor,
+			&n.CallbackPolicy, &n.CallbackBot, &n.CallbackMessage)
 		return n, err
 	})
 	return list, s.db.Wrap("numbers not read", err)
@@ -27,7 +28,8 @@ func (s *Configuration) Numbers(ctx context.Context) ([]engine.NumberSettings, e
 func (s *Configuration) NumberDials(ctx context.Context, since time.Time) ([]engine.NumberDials, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT n.number, d.at, d.count FROM numbers n, LATERAL (
 			SELECT date_trunc('minute', a.reserved_at) AS at, count(*)::integer AS count FROM attempts a
-			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND (a.live OR a.invite_at IS NOT NULL) GROUP BY 1) d
+			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND NOT a.inbound
+			AND (a.live OR a.invite_at IS NOT NULL) GROUP BY 1) d
 		WHERE n.hour_cap > 0 OR n.day_cap > 0 ORDER BY 1, 2`, since)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d engine.NumberDials, err error) {
 		err = row.Scan(&d.Number, &d.At, &d.Count)
@@ -44,7 +46,7 @@ func (s *Configuration) NumberEnds(ctx context.Context, since time.Time, most in
 		e.ended_at > n.strikes_since
 		FROM numbers n CROSS JOIN LATERAL (
 			SELECT ended_at, answered_at, outcome, sip_code FROM attempts a
-			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND NOT a.live AND a.invite_at IS NOT NULL
+			WHERE a.from_number = n.number AND a.reserved_at >= $1 AND NOT a.inbound AND NOT a.live AND a.invite_at IS NOT NULL
 			AND a.ended_at IS NOT NULL
 			ORDER BY a.reserved_at DESC LIMIT $2
 		) e ORDER BY n.number, e.ended_at`, since, most)
@@ -85,13 +87,15 @@ func (s *Configuration) PutNumber(ctx context.Context, n engine.NumberSettings, 
 			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO numbers (number, concurrent_cap, hour_cap, day_cap, rest_s, state,
-			answer_floor) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			answer_floor, callback_policy, callback_bot, callback_message) VALUES ($1, $2, $3, $4, $5, $6, $7, $9, $10, $11)
 			ON CONFLICT (number) DO UPDATE SET concurrent_cap = excluded.concurrent_cap, hour_cap = excluded.hour_cap,
 			day_cap = excluded.day_cap, rest_s = excluded.rest_s, state = excluded.state,
-				answer_floor = excluded.answer_floor,
+				answer_floor = excluded.answer_floor, callback_policy = excluded.callback_policy,
+				callback_bot = excluded.callback_bot, callback_message = excluded.callback_message,
 			strikes_since = CASE WHEN numbers.state = 'quarantined' AND excluded.state = 'active' THEN $8
 				ELSE numbers.strikes_since END`,
-			n.Number.E164(), n.ConcurrentCap, n.HourCap, n.DayCap, n.RestSec, n.State, n.AnswerFloor, time.Now())
+			n.Number.E164(), n.ConcurrentCap, n.HourCap, n.DayCap, n.RestSec, n.State, n.AnswerFloor, time.Now(),
+			n.CallbackPolicy, n.CallbackBot, n.CallbackMessage)
 		if err != nil {
 			return err
 		}

@@ -57,11 +57,12 @@ func (s *Configuration) AddVoicemail(ctx context.Context, v engine.Voicemail, au
 }
 
 // DeleteVoicemail removes a message; NotFound "voicemail_not_found", Conflict "voicemail_in_use"
-// while a campaign uses it.
+// while a campaign or a number uses it.
 func (s *Configuration) DeleteVoicemail(ctx context.Context, id engine.VoicemailID, who engine.Who) error {
 	return s.db.InTx(ctx, "message for machines not deleted", func(tx pgx.Tx) error {
 		var used bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM campaigns WHERE settings->>'voicemail_id' = $1)",
+		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE $1 IN (settings->>'voicemail_id',
+			settings->>'callback_message_id')) OR EXISTS (SELECT FROM numbers WHERE callback_message = $1)`,
 			string(id)).Scan(&used); err != nil {
 			return err
 		}

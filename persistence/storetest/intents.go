@@ -117,6 +117,17 @@ func lostHolds(t *testing.T, w *world) {
 	}
 }
 
+func provenAtOnce(t *testing.T, w *world) {
+	c := w.contact()
+	x, a := w.intent(&c)
+	w.commit(x)
+	end, _ := w.ended(&c, a, engine.OutcomeLost)
+	end.Holds[0].Until, end.Holds[0].Owed = at().Add(time.Hour), true
+	w.commit(end, w.write(func(x *journal.Write) { x.Holds = []journal.HoldRelease{{Attempt: a.ID, Number: c.Number}} }))
+	again, _ := w.intent(&c)
+	w.commit(again)
+}
+
 // owedHolds checks that the longer hold counts when an attempt is lost on a node whose rules differ
 // from those at its start.
 func owedHolds(t *testing.T, w *world) {

@@ -58,6 +58,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	a := enginetest.Filled[attempt.Attempt]()
 	a.AwaitsResult, a.Waits = false, nil // its contact says so; it does not wait any more
 	a.ID, a.Campaign, a.Contact, a.State = engine.AttemptID(id()), w.c.ID, engine.ContactID(id()), attempt.Connected
+	a.Returns = engine.AttemptID(id())
 	a.Legs = []attempt.Leg{enginetest.Filled[attempt.Leg](), enginetest.Filled[attempt.Leg]()}
 	a.Legs[0].ID, a.Legs[1].ID = a.ID.Leg(1), a.ID.Leg(2)
 	for i := range a.Legs {
@@ -77,7 +78,7 @@ func attemptRoundTrip(t *testing.T, w *world) {
 	sameFields(t, w.storedAttempt(a.ID), a)
 
 	b := enginetest.Filled[attempt.Attempt]() // a dialout
-	b.AwaitsResult, b.Waits = false, nil
+	b.AwaitsResult, b.Waits, b.Returns = false, nil, engine.AttemptID(id())
 	b.ID, b.Campaign, b.Contact, b.Legs, b.Peers = engine.AttemptID(id()), "", "", nil, nil
 	w.commit(journal.Write{Attempts: []attempt.Attempt{b}})
 	sameFields(t, w.storedAttempt(b.ID), b)

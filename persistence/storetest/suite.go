@@ -19,6 +19,7 @@ var portCases = []testCase{
 	{"two intents for one number in one group do not overlap", heldInGroup},
 	{"of many writers one gets the number", heldByOne},
 	{"a lost attempt holds its number until its time", lostHolds},
+	{"a proof that is stored together with the end of a lost call frees its number", provenAtOnce},
 	{"a number whose call is not proven to be over is held until the bound of its intent", owedHolds},
 	{"a number whose call is not proven to be over is held until its session has ended", sessionHolds},
 	{"a session that was lengthened is stored", lengthenedSession},

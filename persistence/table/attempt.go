@@ -26,6 +26,8 @@ var AttemptColumns = []column.Of[AttemptRow]{
 		column.Filled)),
 	column.Immutable(column.Boolean("callback", func(a *AttemptRow) *bool { return &a.Callback })),
 	column.Immutable(column.Moment("callback_at", func(a *AttemptRow) **time.Time { return &a.CallbackAt })),
+	column.Immutable(column.Boolean("inbound", func(a *AttemptRow) *bool { return &a.Inbound })),
+	column.Immutable(column.Identifier("returns", func(a *AttemptRow) *string { return (*string)(&a.Returns) })),
 	column.Immutable(column.Text("key_id", func(a *AttemptRow) *string { return (*string)(&a.Key) })),
 	column.Bigint("epoch", func(a *AttemptRow) *int64 { return &a.Epoch }),
 	column.Immutable(column.Integer("incarnation", func(a *AttemptRow) *engine.Incarnation { return &a.Node })),

@@ -98,6 +98,13 @@ func (as *answers) onAck(r *sip.Request) (offered bool) {
 	return offered
 }
 
+// quiet ends the repetition of our answers: the far side has ended the call.
+func (as *answers) quiet() {
+	for i := range as.last {
+		as.last[i].resendAt, as.last[i].endAt = 0, 0
+	}
+}
+
 // onCancel answers a CANCEL: a re-INVITE is answered at once, so that it changes
 // nothing (RFC 3261 §9.2).
 func (as *answers) onCancel(r *sip.Request, src transport.Target) {

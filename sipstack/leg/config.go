@@ -27,6 +27,10 @@ type Config struct {
 	OneCall bool
 	// Fence is the lease of this node; nil means no lease is needed.
 	Fence engine.Fence
+	// NewCall names a call that a trunk brings, OnCall reports it; both must not block. Without OnCall
+	// every call is refused (trunk.Config.Inbound).
+	NewCall func() engine.AttemptID
+	OnCall  func(engine.IncomingCall)
 	// Transfers reports a REFER to the owner of a leg (engine.LegReferred) and waits for its
 	// AnswerRefer; without it every REFER is declined.
 	Transfers bool
@@ -50,6 +54,7 @@ type Counters struct {
 	Live, Recovered                                                    atomic.Int64
 	ByStatus                                                           [700]atomic.Uint64
 	Pracks, Refreshes, Redirects                                       atomic.Uint64
+	Offered                                                            atomic.Uint64 // calls that trunks brought
 }
 
 // Negotiator handles the media of answered legs: sipstack passes SDP as bytes. Its methods are

@@ -16,7 +16,8 @@ import (
 // guarded by the leg's lock.
 type endpoint struct {
 	s       *env
-	id      engine.LegID // the Call-ID
+	id      engine.LegID
+	callID  string // the SIP Call-ID; the leg's identifier unless the far side began the call
 	trunk   *trunk.Trunk
 	parties parties
 	sentBy  string // our host:port in Via and Contact
@@ -83,5 +84,5 @@ func (p *endpoint) appendInDialog(
 		b = append(b, r...)
 		b = append(b, "\r\n"...)
 	}
-	return p.parties.appendTo(b, string(p.id), d.toTag, cseq, method)
+	return p.parties.appendTo(b, p.callID, d.toTag, cseq, method)
 }

@@ -85,7 +85,7 @@ func (l *leg) onSuccess(r *sip.Response, seq uint32, src netip.AddrPort) {
 		l.hangUp(engine.HangUpCause{Q850: 16, Text: "answered too late"})
 	case phaseAnswered, phaseConfirmed, phaseClosing, phaseOver:
 		l.endStray(l.newDialog(r, seq, src))
-	case phaseQueued, phaseGone:
+	case phaseQueued, phaseOffered, phaseGone:
 	}
 }
 
@@ -111,7 +111,7 @@ func (l *leg) acknowledge(d *dialog) {
 
 // confirm is ConfirmLeg.
 func (l *leg) confirm() {
-	if l.dlg == nil || l.dlg.acked {
+	if l.dlg == nil || l.dlg.acked || l.incoming != nil { // the far side acknowledges what we answered
 		return
 	}
 	l.acknowledge(l.dlg)
@@ -124,6 +124,9 @@ func (l *leg) confirm() {
 // hangUp implements HangUpLeg for an answered leg.
 func (l *leg) hangUp(cause engine.HangUpCause) {
 	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
+		return
+	}
+	if l.incoming.defers(cause) {
 		return
 	}
 	// The ACK first: a UAS may refuse a BYE while its 2xx is unacknowledged, and would keep

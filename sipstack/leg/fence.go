@@ -21,6 +21,8 @@ func (l *leg) fence() {
 	switch l.phase {
 	case phaseQueued:
 		l.notSent(engine.NotSentExpired, "the node has lost its lease")
+	case phaseOffered:
+		l.refuse(503, engine.NotSentExpired, "the node has lost its lease")
 	case phaseCalling, phaseProceeding, phaseSilent:
 		if !l.cancelWanted {
 			l.emit(engine.LegEvent{Kind: engine.LegFenced})

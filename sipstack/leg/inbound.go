@@ -111,11 +111,17 @@ func (l *leg) onRefer(r *sip.Request, src transport.Target) {
 // onBye handles the far side's hang-up. If our own BYE is in progress, its end is awaited, which
 // comes with the immediate 200 or 481.
 func (l *leg) onBye(r *sip.Request) {
+	if l.phase == phaseOffered { // of an early dialog (§15)
+		l.withdraw(r)
+		return
+	}
 	if l.phase != phaseAnswered && l.phase != phaseConfirmed {
 		return
 	}
 	l.s.Count.RemoteByes.Add(1)
-	if !l.dlg.acked { // it did not wait for the ACK (§15), and repeats its 2xx until it has one
+	if l.incoming != nil {
+		l.answers.quiet()
+	} else if !l.dlg.acked { // it did not wait for the ACK (§15), and repeats its 2xx until it has one
 		l.acknowledge(l.dlg)
 	}
 	if l.refer != nil && l.refer.request != nil {
@@ -146,7 +152,9 @@ func (l *leg) talksTo(a netip.Addr) bool {
 // onAck: when our answer to a re-INVITE held our offer, its ACK holds the far side's
 // answer.
 func (l *leg) onAck(r *sip.Request) {
-	if !l.answers.onAck(r) {
+	offered := l.answers.onAck(r)
+	l.acknowledged()
+	if !offered {
 		return
 	}
 	if sdp := message.SDPOf(r); sdp != nil {

@@ -92,7 +92,9 @@ func (v *invitation) tryNext(failure string) {
 func (v *invitation) address() {
 	l := v.leg
 	l.sentBy = l.trunk.SentBy(v.to)
-	l.parties.setFrom(l.trunk, l.trunk.LocalHost(v.to))
+	if l.incoming == nil { // otherwise the far side has named both
+		l.parties.setFrom(l.trunk, l.trunk.LocalHost(v.to))
+	}
 	v.route = l.trunk.CallRoute()
 	v.branch = message.DeriveBranch(string(l.id), v.cseq, "INVITE")
 }
@@ -253,6 +255,9 @@ func (l *leg) cancel() engine.CancelOutcome {
 		l.cancelWanted = true
 		l.cancelOnce(l.inv.cseq)
 		return engine.CancelOwed
+	case phaseOffered:
+		l.refuse(480, engine.NotSentCancelled, "cancelled before it was answered")
+		return engine.CancelNotSent
 	case phaseAnswered, phaseConfirmed, phaseClosing:
 		if l.cancelWanted {
 			return engine.CancelOwed // the 2xx crossed it; the BYE is in progress
@@ -317,7 +322,7 @@ func (l *leg) onFailure(r *sip.Response, seq uint32) {
 		l.txs.dropCancels()
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Code: r.StatusCode, Reason: r.Reason,
 			Proof: engine.ProofRefused})
-	case phaseQueued, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
+	case phaseQueued, phaseOffered, phaseAnswered, phaseConfirmed, phaseClosing, phaseOver, phaseGone:
 	}
 }
 

@@ -47,6 +47,9 @@ func (k *Table) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	l := k.newLeg(r.Leg, r.Attempt, t, sink)
 	l.recovered = true
 	l.parties.set(l.trunk, l.s.net.First().External, r.From, r.To, r.URI)
+	if r.Dialog != nil {
+		l.recoverIncoming(r.Dialog)
+	}
 	if known := k.add(l); known != nil {
 		k.Count.Duplicates.Add(1)
 		k.endKnown(known, sink)
@@ -109,7 +112,7 @@ func (k *Table) endKnown(l *leg, sink func(engine.LegEvent)) {
 	switch l.phase {
 	case phaseAnswered, phaseConfirmed:
 		l.hangUp(engine.HangUpCause{Q850: 16})
-	case phaseQueued, phaseCalling, phaseProceeding:
+	case phaseQueued, phaseCalling, phaseProceeding, phaseOffered:
 		l.cancel()
 	case phaseClosing, phaseSilent, phaseWatch, phaseOver, phaseGone:
 	}

@@ -15,6 +15,7 @@ const (
 	phaseQueued     phase = iota // the INVITE is not written yet
 	phaseCalling                 // INVITE written (or being written), no response
 	phaseProceeding              // a provisional response came
+	phaseOffered                 // the far side calls, and has no final response yet
 	phaseAnswered                // a 2xx came, its ACK is still to be sent
 	phaseConfirmed               // ACK sent
 	phaseClosing                 // our BYE is in progress
@@ -25,7 +26,7 @@ const (
 )
 
 var phaseNames = [...]string{
-	"queued", "calling", "proceeding", "answered", "confirmed", "closing", "silent", "watched", "over", "gone",
+	"queued", "calling", "proceeding", "offered", "answered", "confirmed", "closing", "silent", "watched", "over", "gone",
 }
 
 func (p phase) String() string { return phaseNames[p] }
@@ -53,6 +54,7 @@ type leg struct {
 	early          earlyDialogs // of the current INVITE, as far as we need them
 	described      descriptions // that its provisional responses had
 	session        session
+	incoming       *incoming // of a call that the far side began
 	refer          *referral // the last REFER of the far side
 	answers        answers   // to the far side's latest requests
 	lost           string    // why we ended the dialog ourselves
@@ -117,12 +119,12 @@ func (l *leg) finish(e engine.LegEvent) {
 	if l.recovered {
 		l.s.Count.Recovered.Add(-1)
 	}
-	if over := l.s.conf.OnLegOver; over != nil && !l.recovered {
-		over(l.events[len(l.events)-1], l.dlg != nil, func() []engine.SIPMessage {
+	if over := l.s.conf.OnLegOver; over != nil && !l.recovered && (l.incoming == nil || l.incoming.taken) {
+		over(l.events[len(l.events)-1], l.answered(), func() []engine.SIPMessage {
 			return l.ladder.Messages(l.s.clock, l.id)
 		})
 	}
-	if e.Kind == engine.LegNotSent {
+	if e.Kind == engine.LegNotSent && l.incoming == nil {
 		l.s.Count.NotSent.Add(1)
 	}
 }
@@ -205,6 +207,7 @@ func (l *leg) onTimer() {
 		l.txEnded(tx, nil)
 	}
 	if l.answers.tick(now) {
+		l.incoming.unacknowledged()
 		l.dialogLost("no ACK") // RFC 3261 §13.3.1.4
 	}
 	l.session.tick(now)
@@ -244,6 +247,8 @@ func (l *leg) onDeadline(now time.Duration) {
 			reason = "the far side does not know the call"
 		}
 		l.finish(engine.LegEvent{Kind: engine.LegClosed, Reason: reason})
+	case phaseOffered:
+		l.refuse(480, engine.NotSentExpired, "nobody took the call")
 	case phaseOver:
 		if len(l.txs.running) > 0 { // a stray dialog is still being ended
 			l.deadline = now + l.s.conf.Timers.Transaction()

@@ -35,10 +35,16 @@ func (k *Table) onRequest(r *sip.Request, src transport.Target) {
 	case sip.OPTIONS:
 		k.net.Respond(r, src, 200, "OK", k.trunks.AgentLines+capabilities, nil)
 	case sip.INVITE:
+		if k.offer(r, src) {
+			return
+		}
 		k.refused.add(r)
 		code, phrase := k.trunks.InboundAnswer(src.Addr.Addr())
 		k.net.Respond(r, src, code, phrase, k.trunks.UserAgentLine, nil)
 	case sip.CANCEL:
+		if k.withdrawn(r, src) {
+			return
+		}
 		if k.refused.has(r) { // answered already: the CANCEL changes nothing (§9.2)
 			k.net.Respond(r, src, 200, "OK", k.trunks.UserAgentLine, nil)
 			return

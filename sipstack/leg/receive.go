@@ -42,7 +42,7 @@ func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 		k.Count.Unmatched.Add(1) // a late reply to a request that was given up
 		return
 	}
-	l := k.leg(engine.LegID(callID.Value()))
+	l := k.ofCall(callID.Value())
 	if l == nil && cseq.MethodName == sip.INVITE {
 		l = k.leftOver(r, callID.Value(), cseq.SeqNo, branch, src)
 	}
@@ -85,7 +85,7 @@ func (l *leg) sign(r *sip.Response) {
 
 // onInDialog handles a request with a To tag.
 func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
-	l := k.leg(engine.LegID(r.CallID().Value()))
+	l := k.ofCall(r.CallID().Value())
 	from, _ := r.From().Params.Get("tag")
 	if l == nil || message.ToTag(r) != l.parties.fromTag {
 		if !k.trunks.MayAsk(src.Addr.Addr()) {

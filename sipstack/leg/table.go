@@ -30,6 +30,7 @@ type Table struct {
 	shards   [shardCount]shard
 	attempts [shardCount]attemptShard
 	refused  refusedCalls
+	calls    sync.Map // Call-ID → *leg, of the calls that far sides began
 
 	stop, fenceOver chan struct{}
 }
@@ -95,6 +96,10 @@ func (k *Table) Calling(to engine.PhoneNumber) bool { return k.called.has(to) }
 // and sink is not called. With Config.OneCall the first leg of an attempt is not sent while another
 // leg to its number is live here.
 func (k *Table) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
+	if p.Incoming {
+		k.accept(p, sink)
+		return
+	}
 	t := k.trunks.ForLeg(p.Trunk, p.URI, p.Password)
 	l := k.newLeg(p.Leg, p.Attempt, t, sink)
 	if f := k.conf.Fence; f != nil {
@@ -183,7 +188,7 @@ func (k *Table) HangUpLeg(id engine.LegID, cause engine.HangUpCause) {
 	switch l.phase {
 	case phaseAnswered, phaseConfirmed:
 		l.hangUp(cause)
-	case phaseQueued, phaseCalling, phaseProceeding:
+	case phaseQueued, phaseCalling, phaseProceeding, phaseOffered:
 		l.cancel()
 	case phaseClosing, phaseSilent, phaseWatch, phaseOver, phaseGone:
 	}
@@ -253,7 +258,7 @@ func (k *Table) Legs() []Status {
 		}
 		out = append(out, Status{
 			Leg: l.id, Attempt: l.attempt, Trunk: l.trunk.Conf.ID, State: l.phase.String(), Since: l.since,
-			Lives: l.phase < phaseClosing || l.phase == phaseSilent, Final: l.phase == phaseOver,
+			Lives: l.phase < phaseClosing && l.phase != phaseOffered || l.phase == phaseSilent, Final: l.phase == phaseOver,
 			Attached: l.sink != nil, Seq: l.seq,
 		})
 	})
@@ -334,7 +339,7 @@ func (k *Table) withTargets(t *trunk.Trunk, f func([]transport.Target)) {
 
 func (k *Table) newLeg(id engine.LegID, a engine.AttemptID, t *trunk.Trunk, sink func(engine.LegEvent)) *leg {
 	l := &leg{attempt: a, sink: sink, since: time.Now(), endpoint: endpoint{
-		s: &k.env, id: id, trunk: t, parties: parties{fromTag: message.DeriveTag(string(id))},
+		s: &k.env, id: id, callID: string(id), trunk: t, parties: parties{fromTag: message.DeriveTag(string(id))},
 	}}
 	l.txs.from, l.txs.leg, l.answers.from = &l.endpoint, l, &l.endpoint
 	l.inv = invitation{leg: l, auth: auth.Of(t.Conf.Username, t.Conf.Password), route: t.CallRoute()}
@@ -373,6 +378,9 @@ func (k *Table) add(l *leg) (known *leg) {
 	if known = k.enlist(l); known != nil {
 		return known
 	}
+	if l.callID != string(l.id) {
+		k.calls.Store(l.callID, l)
+	}
 	as := &k.attempts[k.hash(string(l.attempt))]
 	as.mu.Lock()
 	as.legs[l.attempt] = append(as.legs[l.attempt], l)
@@ -380,10 +388,21 @@ func (k *Table) add(l *leg) (known *leg) {
 	return nil
 }
 
+// ofCall is the leg of a Call-ID.
+func (k *Table) ofCall(callID string) *leg {
+	if l, ok := k.calls.Load(callID); ok {
+		return l.(*leg) //nolint:forcetypeassert // nothing else is put there
+	}
+	return k.leg(engine.LegID(callID))
+}
+
 // remove drops a leg.
 func (k *Table) remove(id engine.LegID, a engine.AttemptID) {
 	sh := &k.shards[k.hash(string(id))]
 	sh.mu.Lock()
+	if l := sh.legs[id]; l != nil {
+		k.calls.CompareAndDelete(l.callID, l)
+	}
 	delete(sh.legs, id)
 	sh.mu.Unlock()
 	as := &k.attempts[k.hash(string(a))]

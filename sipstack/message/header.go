@@ -147,6 +147,12 @@ func ListOf(m sip.Message, name string) []string {
 	return out
 }
 
+// BranchOf returns the branch of the top Via.
+func BranchOf(m sip.Message) string {
+	branch, _ := m.Via().Params.Get("branch")
+	return branch
+}
+
 func ToTag(m sip.Message) string {
 	to := m.To()
 	if to == nil {

@@ -195,7 +195,9 @@ func (p *ports) did(format string, args ...any) {
 	p.note(format, args...)
 }
 
-func (p *ports) ConfirmLeg(leg engine.LegID) { p.did("confirm %s", leg) }
+func (p *ports) ConfirmLeg(leg engine.LegID)          { p.did("confirm %s", leg) }
+func (p *ports) RefuseLeg(leg engine.LegID, code int) { p.did("refuse %s %d", leg, code) }
+func (p *ports) RingLeg(leg engine.LegID)             { p.did("ring %s", leg) }
 func (p *ports) CancelLeg(leg engine.LegID) engine.CancelOutcome {
 	p.did("cancel %s", leg)
 	return engine.CancelOwed

@@ -218,6 +218,10 @@ func (g *Gateway) PlaceLeg(cmd engine.PlaceLeg, sink func(engine.LegEvent)) {
 	r.tell(message{kind: kPlace, place: &there})
 }
 
+// RefuseLeg and RingLeg implement ports.Telephony: a call that came in and was not answered is here.
+func (g *Gateway) RefuseLeg(leg engine.LegID, code int) { g.cfg.Telephony.RefuseLeg(leg, code) }
+func (g *Gateway) RingLeg(leg engine.LegID)             { g.cfg.Telephony.RingLeg(leg) }
+
 // ConfirmLeg implements ports.Telephony.
 func (g *Gateway) ConfirmLeg(leg engine.LegID) {
 	if r := g.routes.toLeg(leg); r != nil {

@@ -2639,6 +2639,23 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "inbound.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A call that came in is over. */
+        post: operations["onInboundEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "abandon.recorded": {
         parameters: {
             query?: never;
@@ -3144,6 +3161,13 @@ export interface components {
             attempt_id: string;
             /** @description Its last 8 characters. */
             short_id: string;
+            /**
+             * @description inbound: the person called us, `to_number` is theirs (empty when withheld) and `from_number` ours. Such a call is no attempt and in no figure of a campaign.
+             * @enum {string}
+             */
+            direction: "outbound" | "inbound";
+            /** @description Of an inbound call: the call that the person calls back, as far as known. */
+            returns_call_id?: string;
             run?: number;
             pass?: number;
             /** @description Absent when the attempt was not consumed. */
@@ -3231,6 +3255,13 @@ export interface components {
             attempt_id: string;
             /** @description Its last 8 characters. */
             short_id: string;
+            /**
+             * @description inbound: the person called us, `to_number` is theirs (empty when withheld) and `from_number` ours. Such a call is no attempt and in no figure of a campaign.
+             * @enum {string}
+             */
+            direction: "outbound" | "inbound";
+            /** @description Of an inbound call: the call that the person calls back, as far as known. */
+            returns_call_id?: string;
             run?: number;
             pass?: number;
             /** @description Absent when the attempt was not consumed. */
@@ -3815,6 +3846,13 @@ export interface components {
              */
             callback_detection?: boolean;
             /**
+             * @description What becomes of a contact who calls the number that called within 30 days: reject, message (see `callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the installation. */
+            callback_message_id?: string;
+            /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
              */
@@ -3983,6 +4021,9 @@ export interface components {
              * @default false
              */
             callback_detection?: boolean;
+            /** @enum {string|null} */
+            callback_policy?: "reject" | "message" | "bot" | null;
+            callback_message_id?: string | null;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -4133,6 +4174,13 @@ export interface components {
              * @default false
              */
             callback_detection: boolean;
+            /**
+             * @description What becomes of a contact who calls the number that called within 30 days: reject, message (see `callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the installation. */
+            callback_message_id?: string;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -5247,6 +5295,13 @@ export interface components {
             day_cap: number;
             rest_s: number;
             answer_floor_pct: number;
+            /**
+             * @description Absent: reject.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            callback_bot_id?: string;
+            callback_message_id?: string;
             /** @enum {string} */
             state: "active" | "resting" | "quarantined" | "retired";
         };
@@ -5258,6 +5313,13 @@ export interface components {
             day_cap: number;
             rest_s: number;
             answer_floor_pct: number;
+            /**
+             * @description Absent: reject.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            callback_bot_id?: string;
+            callback_message_id?: string;
             /**
              * @description At this moment. Strikes quarantine a number until an operator makes it active again.
              * @enum {string}
@@ -5301,6 +5363,16 @@ export interface components {
              */
             answer_floor_pct?: number;
             /**
+             * @description What becomes of a call to the number. A caller who was called from it within 30 days gets what the campaign says (`callback_policy`), if it says something. reject: it is refused, as the trunk's `inbound` says. message: it is answered, the message is played, the call ends. bot: it gets a seat of `callback_bot_id`, which is told `direction`: `inbound`.
+             * @default reject
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description Needed for the policy bot. */
+            callback_bot_id?: string;
+            /** @description The message (`/api/v1/voicemails`) for the policy message; absent: the information message of the installation. */
+            callback_message_id?: string;
+            /**
              * @default active
              * @enum {string}
              */
@@ -5333,7 +5405,7 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "inbound.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
         Webhook: {
             id: string;
             url: string;
@@ -10743,6 +10815,44 @@ export interface operations {
                 "application/json": {
                     /** @constant */
                     type: "dialout.ended";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInboundEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "inbound.ended";
                     /**
                      * Format: date-time
                      * @description When it happened.

@@ -41,6 +41,12 @@ export const table: readonly Setting[] = [
   { name: "max_lines", group: "more", label: "Maximum ringing lines", help: "0: no limit of its own", kind: "number", low: 0, high: 100000, whole: true, zero: "No limit of its own", quiet: true, whatIf: true },
   { name: "weight", group: "more", label: "Weight", help: "Its share of the bot's seats when campaigns want more than there are", kind: "number", low: 1, high: 100, whole: true },
   { name: "callback_detection", group: "care", label: "Callback detection", help: "Contacts who ask for it are called back at the time they name", kind: "switch", says: ["Disabled","Enabled"] },
+  { name: "callback_policy", group: "care", label: "Calls back", help: "What becomes of a contact who calls the number that called; empty: as the number says", kind: "choice", optional: true, quiet: true, choices: [
+    { value: "reject", label: "Refused", about: "The call is refused, as the trunk says." },
+    { value: "message", label: "A message", about: "They hear a message, then the call ends." },
+    { value: "bot", label: "The bot", about: "The bot of the campaign talks to them." },
+  ] },
+  { name: "callback_message_id", group: "care", label: "Message to those who call back", kind: "text", length: 64, optional: true, quiet: true, unasked: true },
   { name: "sticky_exclusion", group: "care", label: "Sticky Exclusion", help: "An excluded contact stays so, even when added again by file or API", kind: "switch" },
   { name: "sticky_number", group: "pool", label: "Same number for a contact", help: "A contact is called again from the number that called first", kind: "switch", quiet: true },
   { name: "transfer_targets", group: "more", label: "Transfer targets", help: "Where the bot may transfer calls: +4930…, +4930*, sip:user@host", kind: "list", length: 64, quiet: true },

@@ -5,6 +5,7 @@ import { stagesOf } from './stages';
 
 const attempt: Attempt = {
   attempt_id: 'a',
+  direction: 'outbound',
   short_id: 'a',
   state: 'ended',
   outcome: 'completed',

@@ -13,6 +13,7 @@ export const webhookTypes: WebhookType[] = [
   'campaign.restarted',
   'attempt.ended',
   'dialout.ended',
+  'inbound.ended',
   'abandon.recorded',
   'result.stored',
   'result.timed_out',

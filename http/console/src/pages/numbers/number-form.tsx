@@ -5,6 +5,7 @@ import { useState } from 'react';
 
 import { mistakes } from '../../api/mistakes';
 import type { NumberRequest, NumberStatus } from '../../api/telephony';
+import { useBots } from '../../api/queries';
 import { usePutNumber } from '../../api/telephony';
 import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
@@ -29,10 +30,28 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
   const [state, setState] = useState<NonNullable<NumberRequest['state']>>(
     number === undefined || number.state === 'resting' ? 'active' : number.state,
   );
-  const { of, rest } = mistakes(put.error, 'number', 'state', ...caps.map((c) => c.field));
+  const [policy, setPolicy] = useState<NonNullable<NumberRequest['callback_policy']>>(
+    number?.callback_policy ?? 'reject',
+  );
+  const [bot, setBot] = useState(number?.callback_bot_id ?? null);
+  const bots = useBots();
+  const { of, rest } = mistakes(
+    put.error,
+    'number',
+    'state',
+    'callback_policy',
+    'callback_bot_id',
+    ...caps.map((c) => c.field),
+  );
   const submit = (e: SyntheticEvent) => {
     e.preventDefault();
-    const body: NumberRequest = { state, ...Object.fromEntries(caps.map((c) => [c.field, Number(values[c.field])])) };
+    const body: NumberRequest = {
+      state,
+      callback_policy: policy,
+      ...(policy === 'bot' && bot !== null && { callback_bot_id: bot }),
+      ...(policy === 'message' && number?.callback_message_id && { callback_message_id: number.callback_message_id }),
+      ...Object.fromEntries(caps.map((c) => [c.field, Number(values[c.field])])),
+    };
     put.mutate(
       { number: e164.trim(), body },
       {
@@ -89,6 +108,31 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
               allowDeselect={false}
               error={of('state')}
             />
+            <Select
+              label="Who calls it"
+              description="A campaign may say otherwise for its contacts"
+              data={[
+                { value: 'reject', label: 'Is refused' },
+                { value: 'message', label: 'Hears a message' },
+                { value: 'bot', label: 'Talks to a bot' },
+              ]}
+              value={policy}
+              onChange={(v) => v && setPolicy(v)}
+              allowDeselect={false}
+              error={of('callback_policy')}
+            />
+            {policy === 'bot' && (
+              <Select
+                label="Bot"
+                description="It is told direction: inbound"
+                data={(bots.data ?? []).map((b) => ({ value: b.id, label: b.name }))}
+                value={bot}
+                onChange={setBot}
+                required
+                withAsterisk={false}
+                error={of('callback_bot_id')}
+              />
+            )}
           </SimpleGrid>
           <FormButtons close={close} busy={put.isPending} />
         </Stack>

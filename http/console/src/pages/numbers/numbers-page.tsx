@@ -190,6 +190,7 @@ const turns: Record<State, { title: string; lines: string[]; confirm: string; do
 function Turn({ of: n, to, close }: { of: NumberStatus; to: State; close: () => void }) {
   const put = usePutNumber();
   const { concurrent_cap, hour_cap, day_cap, rest_s, answer_floor_pct } = n;
+  const { callback_policy, callback_bot_id, callback_message_id } = n;
   return (
     <Confirm
       title={`${turns[to].title} ${n.number}?`}
@@ -201,7 +202,20 @@ function Turn({ of: n, to, close }: { of: NumberStatus; to: State; close: () => 
       close={close}
       carryOut={() =>
         put.mutate(
-          { number: n.number, body: { concurrent_cap, hour_cap, day_cap, rest_s, answer_floor_pct, state: to } },
+          {
+            number: n.number,
+            body: {
+              concurrent_cap,
+              hour_cap,
+              day_cap,
+              rest_s,
+              answer_floor_pct,
+              ...(callback_policy && { callback_policy }),
+              ...(callback_bot_id && { callback_bot_id }),
+              ...(callback_message_id && { callback_message_id }),
+              state: to,
+            },
+          },
           {
             onSuccess: () => {
               notifications.show({ color: 'green', message: `${turns[to].done}: ${n.number}` });

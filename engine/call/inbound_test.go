@@ -1,0 +1,90 @@
+package call
+
+import (
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/engine/journal"
+)
+
+const ours = engine.PhoneNumber("+4930222222")
+
+// cameIn is a call that came in; without a bot it hears a message.
+func cameIn(bot engine.BotID) *TakeCall {
+	return &TakeCall{Call: engine.IncomingCall{Attempt: first, Leg: first.Leg(1), Trunk: "trunk", Offer: []byte("offer"),
+		Dialog: &engine.DialogState{ToTag: "far", Extra: "x"}, At: start}, To: ours, Caller: callee, Bot: bot,
+		Message: "sorry", Returns: second, Variables: map[string]string{"name": "Ann"}}
+}
+
+func TestACallThatCameInIsDurableBeforeItIsAnswered(t *testing.T) {
+	r := dialoutRig(t)
+	r.on(cameIn("bot"), "own a", "count caller", "write 1 attempt.reserved +intent")
+	w := r.write()
+	a := w.Attempts[0]
+	if !a.Inbound || a.Returns != second || a.To != callee || a.From != ours || a.Node != 8 ||
+		a.Legs[0].Dialog == nil || a.InviteAt == nil {
+		t.Errorf("%+v", a)
+	}
+	if n := w.Intent; !n.Incoming || n.Cap != nil || n.Refused != nil || n.Number != callee {
+		t.Errorf("%+v", n)
+	}
+	r.on(&Durable{Step: 1}, "open media", "place leg a.1")
+	if o := last[*OpenMedia](r).Open; string(o.Offered) != "offer" {
+		t.Errorf("%+v", o)
+	}
+	if p := last[*PlaceLeg](r).Leg; !p.Incoming || p.To != callee {
+		t.Errorf("%+v", p)
+	}
+	r.on(r.leg(1, engine.LegAnswered, answered), "answermedia", "to self *call.SeatGranted", "arm bridge 1.8s",
+		"write 2 attempt.answered")
+	r.on(&Durable{Step: 2}, "confirm a.1")
+	r.on(last[*ToSelf](r).Event, "attach bot")
+	if p := last[*AttachBot](r).Attach.Parameters; p["direction"] != "inbound" || p["name"] != "Ann" {
+		t.Errorf("%v", p)
+	}
+	r.on(r.mediaEvent(engine.MediaBotConnected), "bot settled telling", "bot tried ", "arm call 15m0s",
+		"count caller_served", "write 3 attempt.connected")
+	r.on(&Durable{Step: 3})
+	r.on(r.leg(1, engine.LegHungUp), "closemedia", "over", "write 4 attempt.ended +free")
+	if a := r.write().Attempts[0]; a.Consumed || a.Number != 0 || a.Outcome != engine.OutcomeConnectedNoResult ||
+		!r.write().Events[0].Data.Inbound {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestACallerWhoseNumberIsHeldIsBusy(t *testing.T) {
+	r := dialoutRig(t)
+	r.on(cameIn("bot"), "own a", "count caller", "write 1 attempt.reserved +intent")
+	r.on(&Durable{Step: 1, Err: journal.ErrNumberHeld}, "refuse a.1 486", "count caller_turned_away", "over",
+		"write 2 attempt.reserved attempt.ended +free")
+}
+
+func TestACallerWithoutANumberHoldsNone(t *testing.T) {
+	r := dialoutRig(t)
+	e := cameIn("")
+	e.Caller = ""
+	r.on(e, "own a", "count caller", "write 1 attempt.reserved")
+	r.on(&Durable{Step: 1}, "open media", "place leg a.1")
+	if o := last[*OpenMedia](r).Open; o.Listen.Voicemail != "sorry" {
+		t.Errorf("%+v", o)
+	}
+	r.on(r.leg(1, engine.LegAnswered, answered), "count caller_served", "answermedia", "detachbot", "arm call 1m0s",
+		"write 2 attempt.answered", "leavevoicemail")
+	r.on(&Durable{Step: 2}, "confirm a.1")
+	r.on(r.mediaEvent(engine.MediaPlayed), "hang up a.1")
+	r.on(r.leg(1, engine.LegClosed), "closemedia", "over", "write 3 attempt.ended")
+	if a := r.write().Attempts[0]; a.Outcome != engine.OutcomeCompleted || a.HungUpBy != engine.PartySystem || a.Consumed {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestAnAnswerThatWouldComeTooLateIsNone(t *testing.T) {
+	r := dialoutRig(t)
+	e := cameIn("bot")
+	e.By = r.boot.Add(time.Second)
+	r.on(e, "own a", "count caller", "write 1 attempt.reserved +intent")
+	if r.call.SendBy != e.By {
+		t.Errorf("%v, want %v", r.call.SendBy, e.By)
+	}
+}

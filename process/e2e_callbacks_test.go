@@ -1,0 +1,438 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"dialler/bench/bot"
+	"dialler/bench/carrier"
+	"dialler/bench/ports"
+	"dialler/engine"
+)
+
+const anonymous = "anonymous"
+
+// callIn is a SIPp scenario of calls to our number; steps follow the INVITE, as in scenario: "< 486" a
+// response that must come, "ack" its ACK, "< BYE" and "> BYE" the end, "pause 500".
+func callIn(steps string) string {
+	const headers = `Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch%s]
+From: "A caller" <sip:[field0]@[local_ip]:[local_port]>;tag=[pid]in[call_number]
+To: <sip:` + ourNumber + `@[remote_ip]:[remote_port]>%s
+Call-ID: [call_id]
+CSeq: %s
+Contact: <sip:caller@[local_ip]:[local_port]>
+Max-Forwards: 70
+`
+	request := func(method, cseq, branch, tag, body string) string {
+		retrans := ` retrans="500"`
+		if method == "ACK" {
+			retrans = ""
+		}
+		return "<send" + retrans + "><![CDATA[\n\n" + method + " sip:" + ourNumber + "@[remote_ip]:[remote_port] SIP/2.0\n" +
+			fmt.Sprintf(headers, branch, tag, cseq+" "+method) + body + "\n]]></send>\n"
+	}
+	b := `<?xml version="1.0"?><!DOCTYPE scenario SYSTEM "sipp.dtd"><scenario name="call in">` +
+		request("INVITE", "1", "", "", "Content-Type: application/sdp\nContent-Length: [len]\n\nv=0\n"+
+			"o=c 1 1 IN IP4 [local_ip]\ns=-\nc=IN IP4 [media_ip]\nt=0 0\nm=audio [media_port] RTP/AVP 0 101\n"+
+			"a=rtpmap:0 PCMU/8000\n"+
+			"a=rtpmap:101 telephone-event/8000\n") + `<recv response="100" optional="true"/>` + "\n"
+	answer := ""
+	for line := range strings.Lines(steps) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 0:
+		case f[0] == "any": // answered and hung up on, or refused
+			b += `<recv response="180" optional="true"/><recv response="486" optional="true" next="9"/>` +
+				`<recv response="503" optional="true" next="9"/>` + // of a process that is not up yet
+				`<recv response="200"/>` + request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n") +
+				`<recv request="BYE"/>` + response("200", "BYE", "", false) + `<nop next="10"/><label id="9"/>` +
+				request("ACK", "1", "-10", "[peer_tag_param]", "Content-Length: 0\n") + `<label id="10"/><pause milliseconds="1"/>`
+		case f[0] == "pause":
+			b += fmt.Sprintf("<pause milliseconds=%q/>\n", f[1])
+		case f[0] == "ack" && answer == "200":
+			b += request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n")
+		case f[0] == "ack" && answer == "486":
+			b += request("ACK", "1", "-4", "[peer_tag_param]", "Content-Length: 0\n")
+		case f[0] == "ack":
+			b += request("ACK", "1", "-3", "[peer_tag_param]", "Content-Length: 0\n")
+		case f[1] == "BYE" && f[0] == ">":
+			b += request("BYE", "2", "", "[peer_tag_param]", "Content-Length: 0\n") + `<recv response="200"/>` + "\n"
+		case f[1] == "BYE":
+			b += `<recv request="BYE"/>` + "\n" + response("200", "BYE", "", false)
+		default:
+			if answer = f[1]; answer == "200" || answer == "486" {
+				b += `<recv response="180" optional="true"/>` + "\n"
+			}
+			b += fmt.Sprintf("<recv response=%q/>\n", f[1])
+		}
+	}
+	return b + "</scenario>\n"
+}
+
+// callers calls our number, all at once, from the given numbers.
+func (w *world) callers(steps string, from ...string) *sipp {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	file, list := filepath.Join(dir, "call-in.xml"), filepath.Join(dir, "callers.csv")
+	for name, text := range map[string]string{file: callIn(steps),
+		list: "SEQUENTIAL\n" + strings.Join(from, "\n") + "\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	n := strconv.Itoa(len(from))
+	return startSippFile(w.t, file, w.flags.SIP, "-inf", list, "-m", n, "-l", n, "-r", "200")
+}
+
+// over waits until all calls have followed the scenario.
+func (s *sipp) over() {
+	s.t.Helper()
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		s.t.Fatal("SIPp still waits for something that never came")
+	}
+	if s.err != nil {
+		s.t.Fatalf("SIPp found the calls wrong: %v", s.err)
+	}
+}
+
+func (w *world) policy(fields map[string]any) {
+	w.t.Helper()
+	w.operator("PUT", "/api/v1/numbers/"+ourNumber, fields).expect(200)
+}
+
+// inbounds counts the calls that came in and are stored, by a condition.
+func (w *world) inbounds(where string) int {
+	w.t.Helper()
+	return w.rows("attempts WHERE inbound AND " + where)
+}
+
+const played = "< 200\nack\n< BYE\n"
+
+func TestWhoCallsBackIsRefusedUnlessThePolicySaysOtherwise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.callers("< 403\nack\n", newNumber(), anonymous).over()
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0, "inbound": "decline"})
+	w.callers("< 603\nack\n", newNumber()).over()
+	if n := w.rows("attempts"); n != 0 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+func TestWhoCallsBackHearsAMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 100*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	w.policy(map[string]any{"callback_policy": "message"})
+	known := newNumber()
+	missed := w.dialout(known)
+	w.ended(missed, engine.OutcomeCompleted)
+	w.callers(played, known, newNumber(), anonymous).over()
+	eventually(t, "all of them are stored and over", func() bool {
+		return w.inbounds("NOT live AND outcome = 'completed'") == 3
+	})
+	var returns, caller string
+	w.query("SELECT replace(returns::text, '-', ''), to_number FROM attempts WHERE returns IS NOT NULL", &returns, &caller)
+	if id, _ := missed.Attempt(); returns != string(id) || caller != known {
+		t.Errorf("%s calls back %s, want %s", caller, returns, id)
+	}
+	if n := w.inbounds("NOT consumed AND number = 0 AND answered_at IS NOT NULL AND hung_up_by = 'system'"); n != 3 {
+		t.Errorf("%d of 3 are as they should be", n)
+	}
+	if n := w.rows("number_holds"); n != 0 {
+		t.Errorf("%d numbers are held", n)
+	}
+	for name, want := range map[string]float64{"dialler_inbound_offered_total": 3, "dialler_inbound_served_total": 3,
+		"dialler_inbound_turned_away_total": 0, "dialler_attempts_total": 1, "dialler_answers_total": 1} {
+		if v := w.metric(name); v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+	}
+	var listed struct {
+		Calls []struct {
+			Direction string
+			Returns   engine.CallID `json:"returns_call_id"`
+			To        string        `json:"to_number"`
+		}
+	}
+	w.operator("GET", "/api/v1/calls?number="+strings.ReplaceAll(known, "+", "%2B"), nil).expect(200).into(&listed)
+	if len(listed.Calls) != 2 || listed.Calls[0].Direction != "inbound" || listed.Calls[0].Returns != missed ||
+		listed.Calls[1].Direction != "outbound" {
+		t.Errorf("%+v", listed)
+	}
+}
+
+func TestFiftyCallBackAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "message"})
+	var from []string
+	for range 50 {
+		from = append(from, newNumber())
+	}
+	w.callers(played, from...).over()
+	eventually(t, "all of them are over", func() bool { return w.inbounds("NOT live AND outcome = 'completed'") == 50 })
+}
+
+// A caller who hangs up, and one who gives the answer no ACK.
+func TestACallerHangsUpDuringTheMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "message"})
+	w.callers("< 200\nack\npause 200\n> BYE\n", newNumber()).over()
+	eventually(t, "it is over", func() bool { return w.inbounds("NOT live AND outcome = 'caller_hung_up'") == 1 })
+}
+
+func TestWhoCallsBackTalksToTheBot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
+	caller := newNumber()
+	w.callers(played, caller).over()
+	eventually(t, "it is over", func() bool { return w.inbounds("NOT live AND outcome = 'completed'") == 1 })
+	var id string
+	w.query("SELECT replace(id::text, '-', '') FROM attempts", &id)
+	s, ok := w.bot.Session(engine.AttemptID(id).Call())
+	if !ok || s.Parameters["direction"] != "inbound" || s.Parameters["to_number"] != caller {
+		t.Errorf("the bot was told %v", s.Parameters)
+	}
+}
+
+// Both directions cross: whoever is stored first has the number.
+func TestNobodyTalksToUsTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 2*time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{{Kind: carrier.NoAnswer}}})
+	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
+	first := newNumber() // we call first: it rings there
+	ours := w.dialout(first)
+	eventually(t, "it rings", func() bool { return w.call(ours).State == "ringing" })
+	w.callers("< 486\nack\n", first).over()
+	w.crm("POST", "/api/v1/calls/"+string(ours)+"/hang-up", nil).expect(200)
+
+	second := newNumber() // they call first: they talk to the bot
+	s := w.callers(played, second)
+	eventually(t, "they talk", func() bool {
+		return w.inbounds("to_number = '"+second+"' AND served_at IS NOT NULL") == 1
+	})
+	refused := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": second})
+	if refused.status != 409 || refused.code() != "number_held" {
+		t.Errorf("%s", refused)
+	}
+	s.over()
+	if n := len(invites(model, second)); n != 0 {
+		t.Errorf("%d calls to somebody who talked to us", n)
+	}
+}
+
+// killed ends a program as kill -9 does, and starts another one as this test's process.
+func (w *world) killed(r *running) {
+	w.t.Helper()
+	if err := r.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+	_ = r.cmd.Wait()
+	<-r.read
+	w.start()
+	w.tampered = false
+}
+
+// asProgram ends the test's process and starts a program in its place.
+func (w *world) asProgram() *running {
+	w.t.Helper()
+	w.p.Close()
+	w.tampered = true // no audit while another process runs
+	w.flags.SIP = "127.0.0.1:" + strconv.Itoa(ports.Of(w.t))
+	return w.another()
+}
+
+// kill -9 while callers talk to the bot: the next process ends what is left with BYE, and their numbers
+// are free again.
+func TestACallerOfAKilledProcessIsHungUpOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Minute)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
+	first := w.asProgram()
+	var from []string
+	for range 5 {
+		from = append(from, newNumber())
+	}
+	s := w.callers(played, from...)
+	eventually(t, "they talk", func() bool { return w.inbounds("served_at IS NOT NULL") == 5 })
+	w.killed(first)
+	s.over() // each had its BYE
+	eventually(t, "nothing is left of them", func() bool {
+		return w.inbounds("NOT live AND outcome = 'lost'") == 5 && w.rows("number_holds") == 0
+	})
+}
+
+// kill -9 while callers hear the message, or are being answered.
+func TestAMessageOfAKilledProcessEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "message"})
+	first := w.asProgram()
+	from := []string{anonymous}
+	for range 20 {
+		from = append(from, newNumber())
+	}
+	s := w.callers("any\n", from...)
+	eventually(t, "one hears it", func() bool { return w.inbounds("answered_at IS NOT NULL") > 0 })
+	w.killed(first)
+	s.over()
+	eventually(t, "nothing is left of them", func() bool {
+		return w.inbounds("live") == 0 && w.rows("number_holds") == 0
+	})
+	if _, twice := w.most(); twice != 0 {
+		t.Errorf("%d heard it twice at once", twice)
+	}
+}
+
+// most is how many conversations there were at once, and to how many numbers two were at the same time.
+func (w *world) most() (sessions, twice int) {
+	w.t.Helper()
+	w.query("SELECT coalesce(max(n), 0) FROM (SELECT (SELECT count(*) FROM attempts b WHERE b.bot_connected_at <= a."+
+		"bot_connected_at AND (b.ended_at IS NULL OR b.ended_at > a.bot_connected_at)) AS n FROM attempts a) t", &sessions)
+	w.query("SELECT count(*) FROM attempts a JOIN attempts b ON a.to_number = b.to_number AND a.id < b.id "+
+		"AND a.answered_at < coalesce(b.ended_at, 'infinity') AND b.answered_at < coalesce(a.ended_at, 'infinity')", &twice)
+	return sessions, twice
+}
+
+// People who were missed call back while the campaign has all seats of its bot: they get the next free
+// ones, the bot never has more, and the campaign's figures know nothing of them.
+func TestCallsBackGoBeforeNewDials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 700*time.Millisecond)
+	const seats, people = 2, 12
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(20 * time.Millisecond)}})
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": seats,
+		"endpoints": []string{w.bot.URL()}, "auth_token": ourToken, "account": ourAccount}).expect(200)
+	id := w.campaign(map[string]any{"concurrency": seats, "pacing_mode": "progressive", "callback_policy": "bot",
+		"retry_on_system": []string{}, "max_attempts": 1})
+	var rows []any
+	for range people {
+		rows = append(rows, map[string]any{"mobile": newNumber(), "metadata": map[string]any{"first_name": "Ada"}})
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	var known []string
+	eventually(t, "two contacts were called", func() bool {
+		known = nil
+		for _, c := range model.Ledger().Calls() {
+			if !c.EndedAt.IsZero() {
+				known = append(known, c.Number.E164())
+			}
+		}
+		return len(known) >= 2
+	})
+	w.callers(played, known[:2]...).over()
+	var name, contact string
+	w.query("SELECT variables->>'first_name', to_number FROM attempts WHERE inbound AND to_number = '"+known[0]+"'", &name,
+		&contact)
+	if name != "Ada" || w.rows("attempts WHERE NOT inbound") == people {
+		t.Errorf("%s was served, %d of %d dials later", name, w.rows("attempts WHERE NOT inbound"), people)
+	}
+	eventually(t, "the campaign is over", func() bool { return w.detail(id).Status == "completed" })
+	d := w.detail(id)
+	if n := w.rows("events WHERE type = 'contact.changed' AND data->>'reason' = 'called_back'"); n != 2 {
+		t.Errorf("%d contacts were told of their calls back", n)
+	}
+	if d.Counters.Total != people || d.Counters.Connected != people || w.inbounds("consumed") != 0 {
+		t.Errorf("%+v", d.Counters)
+	}
+	if sessions, twice := w.most(); sessions > seats || twice != 0 {
+		t.Errorf("%d conversations with %d seats; %d people talked to us twice at once", sessions, seats, twice)
+	}
+}
+
+// We call people while they call us, all at once and without an order: nobody talks to us twice.
+func TestBothDirectionsCrossAtRandom(t *testing.T) {
+	t.Parallel()
+	t.Run("undisturbed", func(t *testing.T) { t.Parallel(); crossing(t, false) })
+	t.Run("killed", func(t *testing.T) { t.Parallel(); crossing(t, true) })
+}
+
+func crossing(t *testing.T, killed bool) {
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(30 * time.Millisecond)}})
+	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
+	at, first := w, (*running)(nil)
+	if killed {
+		first = w.asProgram()
+		at = w.at(first.api)
+	}
+	var people []string
+	for range 20 {
+		people = append(people, newNumber())
+	}
+	s := w.callers("any\n", people...)
+	for _, n := range people[:len(people)/2] {
+		at.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
+	}
+	if killed {
+		w.killed(first)
+		w.api = ""
+	}
+	for _, n := range people[len(people)/2:] {
+		w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
+	}
+	s.over()
+	eventually(t, "all calls are over", func() bool { return w.rows("attempts WHERE live") == 0 })
+	eventually(t, "no number is held", func() bool { return w.rows("number_holds") == 0 })
+	sessions, twice := w.most()
+	if ours := len(model.Ledger().Calls()); twice != 0 || sessions > 10 ||
+		!killed && w.inbounds("answered_at IS NOT NULL")+ours < len(people) {
+		t.Errorf("%d talked to us twice; %d at once; %d calls in, %d out", twice, sessions,
+			w.inbounds("answered_at IS NOT NULL"), ours)
+	}
+}
+
+// A contact who was missed and called back is not called again, unless the disposition says so.
+func TestACallBackEndsTheContact(t *testing.T) {
+	t.Parallel()
+	for disposition, want := range map[string]string{"interested": "completed ", "call again": "connected due"} {
+		t.Run(disposition, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tuning{}, 100*time.Millisecond)
+			c := conversation(100 * time.Millisecond)
+			c.Result.Disposition = disposition
+			if err := w.bot.Configure(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{c}}); err != nil {
+				t.Fatal(err)
+			}
+			w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+			id := w.running(map[string]any{"callback_policy": "bot", "retry_on_system": []string{"busy"},
+				"retry_on_custom": []string{"call again"}, "retry_delay_s": 3600, "max_attempts": 3})
+			missed := newNumber()
+			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+				map[string]any{"contacts": []any{map[string]any{"mobile": missed}}}).expect(200)
+			eventually(t, "they were missed", func() bool { return w.rows("contacts WHERE used = 1 AND due_at IS NOT NULL") == 1 })
+			w.callers(played, missed).over()
+			state := ""
+			eventually(t, "the contact knows", func() bool {
+				w.query("SELECT state || ' ' || CASE WHEN due_at IS NULL THEN '' ELSE 'due' END || "+
+					"CASE WHEN has_result THEN '' ELSE ', no result' END FROM contacts", &state)
+				return state == want
+			})
+			var used int
+			w.query("SELECT used FROM contacts", &used)
+			if used != 1 || w.inbounds("outcome = 'completed'") != 1 {
+				t.Errorf("%d attempts are used", used)
+			}
+			w.act(id, "stop").expect(200)
+		})
+	}
+}

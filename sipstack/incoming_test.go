@@ -1,0 +1,158 @@
+package sipstack_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"dialler/engine"
+	"dialler/sipstack"
+	"dialler/sipstack/timing"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// taking makes a stack that reports the calls of its trunk to take.
+func taking(t *testing.T, take func(*sipstack.Stack, engine.IncomingCall)) (*sipstack.Stack, *atomic.Int64) {
+	t.Helper()
+	var s *sipstack.Stack
+	var calls atomic.Int64
+	ready := make(chan struct{})
+	s = newStack(t, sipstack.Config{Timers: patient, OneCall: true,
+		NewCall: func() engine.AttemptID { a, _ := newLeg(); return a },
+		OnCall: func(c engine.IncomingCall) {
+			calls.Add(1)
+			go func() { <-ready; take(s, c) }()
+		}})
+	close(ready)
+	setTrunk(s, 9, nil)
+	return s, &calls
+}
+
+func answer(s *sipstack.Stack, l *listener, c engine.IncomingCall, to engine.PhoneNumber) {
+	s.PlaceLeg(engine.PlaceLeg{Attempt: c.Attempt, Leg: c.Leg, Trunk: c.Trunk, To: to, Incoming: true,
+		SendBy: timing.BootNow().Add(time.Minute), Offer: testOffer}, l.sink)
+}
+
+func TestACallOfATrunkIsReportedAndAnswered(t *testing.T) {
+	var l *listener
+	var s *sipstack.Stack
+	var got atomic.Pointer[engine.IncomingCall]
+	l = listen(t, func(e engine.LegEvent) {
+		if e.Kind == engine.LegAnswered {
+			s.HangUpLeg(e.Leg, engine.HangUpCause{Q850: 16}) // before the ACK: the BYE waits for it
+		}
+	})
+	s, _ = taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		got.Store(&c)
+		answer(s, l, c, "+4915112345678")
+	})
+	p := callBySipp(t, "call_in", s.Addr(), 1)
+	p.wait()
+	c := got.Load()
+	es := l.expect(c.Leg, "answered(200) closed(200)")
+	if c.Trunk != trunkID || c.From != "+4915112345678" || strings.Join(c.To, " ") != "4930111" ||
+		!strings.Contains(string(c.Offer), "m=audio") || c.Dialog.Extra == "" || es[1].Proof != engine.ProofBye {
+		t.Fatalf("%+v %+v", c, es)
+	}
+	if string(es[0].SDP) != string(c.Offer) || es[0].Dialog.RouteSet == nil {
+		t.Fatalf("%+v", es[0])
+	}
+}
+
+func TestACallerHangsUp(t *testing.T) {
+	l := listen(t, nil)
+	var n atomic.Int64
+	s, calls := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		answer(s, l, c, engine.PhoneNumber(fmt.Sprint("+49151", n.Add(1))))
+	})
+	p := callBySipp(t, "call_in_bye", s.Addr(), 50)
+	p.wait()
+	l.wait("50 ends", func(es []engine.LegEvent) bool { return strings.Count(describe(es), "hung_up") == 50 })
+	if st := s.Stats(); calls.Load() != 50 || st.LiveLegs != 0 || st.Offered != 50 {
+		t.Fatalf("%d calls, %+v", calls.Load(), st)
+	}
+}
+
+func TestACallerGivesUpBeforeTheAnswer(t *testing.T) {
+	l := listen(t, nil)
+	var leg atomic.Value
+	s, _ := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		leg.Store(c.Leg)
+		s.RingLeg(c.Leg)
+		s.AttachLeg(c.Attempt, l.sink)
+	})
+	p := callBySipp(t, "call_in_cancel", s.Addr(), 1)
+	p.wait()
+	id := leg.Load().(engine.LegID)
+	l.expect(id, "hung_up")
+	late := listen(t, nil) // an answer that comes too late learns of the end
+	s.PlaceLeg(engine.PlaceLeg{Attempt: engine.AttemptID(strings.TrimSuffix(string(id), ".1")), Leg: id, Incoming: true,
+		SendBy: timing.BootNow().Add(time.Minute), Offer: testOffer}, late.sink)
+	late.expect(id, "hung_up")
+}
+
+func TestACallOfATrunkIsRefused(t *testing.T) {
+	s, calls := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) { s.RefuseLeg(c.Leg, 486) })
+	p := callBySipp(t, "call_in_refused", s.Addr(), 5)
+	p.wait()
+	if st := s.Stats(); calls.Load() != 5 || st.LiveLegs != 0 || st.LegsNotSent != 0 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+func TestNoCallIsAnsweredToSomebodyWhoIsCalled(t *testing.T) {
+	l := listen(t, nil)
+	called := script{sip.INVITE: answers("180 Ringing"), sip.CANCEL: answers("200 OK")}.start(t)
+	s, _ := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) { answer(s, l, c, "+4915112345678") })
+	setTrunk(s, called.port(), nil)
+	ours := place(s, l)
+	l.kind(ours, engine.LegProvisional)
+	p := callBySipp(t, "call_in_refused", s.Addr(), 1)
+	p.wait()
+	l.wait("the refusal", func(es []engine.LegEvent) bool { return strings.Contains(describe(es), "not_sent") })
+	s.CancelLeg(ours)
+}
+
+func TestCallsOfStrangersAreDropped(t *testing.T) {
+	s, calls := taking(t, func(*sipstack.Stack, engine.IncomingCall) {})
+	s.SetTrunk(sipstack.TrunkConfig{ID: trunkID, Host: "192.0.2.1", Port: 9, OptionsInterval: -1})
+	u := newUAS(t, nil)
+	u.send(addr(s), "INVITE sip:1@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;rport;branch=z9hG4bKx\r\n"+
+		"From: <sip:a@b>;tag=1\r\nTo: <sip:x@y>\r\nCall-ID: c\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n")
+	eventually(t, "the stranger is counted", func() bool { return s.Stats().Strangers == 1 })
+	if out, _ := u.responses(); calls.Load() != 0 || len(out) != 0 {
+		t.Fatalf("%d calls, %d responses", calls.Load(), len(out))
+	}
+}
+
+func TestAnIncomingCallOfAnEarlierProcessIsEndedWithBYE(t *testing.T) {
+	l := listen(t, nil)
+	var got atomic.Pointer[engine.IncomingCall]
+	first, _ := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		answer(s, l, c, "+4915112345678")
+		got.Store(&c)
+	})
+	p := callBySipp(t, "call_in", first.Addr(), 1)
+	eventually(t, "the call is answered", func() bool { return got.Load() != nil })
+	c := got.Load()
+	l.kind(c.Leg, engine.LegAnswered)
+	eventually(t, "the ACK", func() bool {
+		for _, st := range first.Legs() {
+			return st.State == "confirmed"
+		}
+		return false
+	})
+	_ = first.Close()
+	second := newStack(t, sipstack.Config{Timers: patient, Listen: first.Addr()})
+	setTrunk(second, p.port, nil)
+	after := listen(t, nil)
+	second.RecoverLeg(engine.RecoveredLeg{Attempt: c.Attempt, Leg: c.Leg, Trunk: trunkID, From: "+4930111",
+		To: "+4915112345678", Dialog: c.Dialog}, after.sink)
+	p.wait()
+	if es := after.expect(c.Leg, "closed(200)"); es[0].Proof != engine.ProofBye {
+		t.Fatalf("%+v", es)
+	}
+}
