@@ -27,7 +27,7 @@ func (a *Attempt) dialled() time.Time {
 // ended so, the event's included.
 func (m *Machine) left(ev Event, o engine.Outcome) bool {
 	c := ev.Policy.Cadence
-	return m.usedAfter(ev) < ev.Policy.MaxAttempts && (c == nil || !c.Spent(cadence.Of(o), m.counted(ev)))
+	return !m.chosen(ev).Stopped() && m.usedAfter(ev) < ev.Policy.MaxAttempts && (c == nil || !c.Spent(cadence.Of(o), m.counted(ev)))
 }
 
 // next is when an attempt follows one that ended: after Retry Delay, or as the campaign's cadence

@@ -134,14 +134,17 @@ func (w CallbackState) Among() (list []CallbackState) {
 // Contact is one person in a campaign: the exported state of the machine,
 // stored as one row.
 type Contact struct {
-	ID        engine.ContactID
-	Campaign  engine.CampaignID
-	Number    engine.PhoneNumber
-	Variables map[string]string
-	Position  int64  // list order within the campaign, unique, ascending
-	Source    string // csv, api, trigger
-	Run       int
-	State     State
+	ID       engine.ContactID
+	Campaign engine.CampaignID
+	Number   engine.PhoneNumber // the first of the person's numbers; identifies the contact in its campaign
+	// Alternates are the others, Choice says which of all is called next (NextNumber).
+	Alternates Alternates
+	Choice     Choice
+	Variables  map[string]string
+	Position   int64  // list order within the campaign, unique, ascending
+	Source     string // csv, api, trigger
+	Run        int
+	State      State
 	// Reason is, of Failed, an outcome or attempts_exhausted; of a merge or an exclusion, its note; of
 	// one that waits for the cap on calls to its number, or for the eligibility hook, the code.
 	Reason          string
