@@ -66,6 +66,16 @@ func (a Alternates) Len() (n int) {
 	return n
 }
 
+// Has says whether a number is one of them.
+func (a Alternates) Has(n engine.PhoneNumber) bool {
+	for own := range a.Numbers() {
+		if own == n {
+			return true
+		}
+	}
+	return false
+}
+
 // List is the numbers with their labels.
 func (a Alternates) List() (list []Alternate) {
 	for n := range a.Numbers() {

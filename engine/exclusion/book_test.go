@@ -46,10 +46,10 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 			for _, o := range all {
 				want = want || Matches(vars, o)
 			}
-			if got := b.Refuses("+4915100000000", vars, true); got != want {
+			if got := b.Refuses("+4915100000000", "", vars, true); got != want {
 				t.Fatalf("%v of %v: %v", vars, all, got)
 			}
-			if b.Refuses("+4915100000000", vars, false) {
+			if b.Refuses("+4915100000000", "", vars, false) {
 				t.Fatal("not sticky, and refused")
 			}
 		}
@@ -61,7 +61,7 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 		t.Errorf("%d are kept that were dropped", len(b.matches))
 	}
 	b.Add(&journal.Exclusion{Number: "+4915100000001", Reason: "asked"})
-	if n := engine.PhoneNumber("+4915100000001"); !b.Refuses(n, nil, true) {
+	if n := engine.PhoneNumber("+4915100000001"); !b.Refuses(n, "", nil, true) {
 		t.Error("a number is forgotten")
 	}
 }

@@ -13,13 +13,13 @@ func (s *Store) Erase(n, tombstone engine.PhoneNumber) {
 	for _, b := range s.inOrder() {
 		if r := b.numbers[n]; r != nil {
 			c := r.c
-			c.Number, c.Variables = tombstone, nil
+			c.Number, c.Alternates, c.Choice, c.Variables = tombstone, "", 0, nil
 			s.set(r, &c)
 		}
 		for _, run := range b.runs {
 			for id, c := range run.earlier {
 				if c.Number == n {
-					c.Number, c.Variables = tombstone, nil
+					c.Number, c.Alternates, c.Choice, c.Variables = tombstone, "", 0, nil
 					run.earlier[id] = c
 				}
 			}

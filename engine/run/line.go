@@ -1,24 +1,29 @@
 package run
 
 import (
+	"iter"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/contact"
 	"dialler/engine/pacing"
 )
 
 // Line is a contact whose actor is running.
 type Line struct {
-	ID       engine.ContactID
-	Number   engine.PhoneNumber
-	Up       bool  // its actor takes commands
-	Buffer   []any // commands held while the actor is not up, or is asked to stop
-	Stopping bool
-	Attempt  engine.AttemptID
-	Phase    attempt.Phase
-	Seated   bool
-	Held     bool // seated before the call was answered
+	ID     engine.ContactID
+	Number engine.PhoneNumber
+	// Alternates are the person's other numbers, To the one of them that is called; "" = the first.
+	Alternates contact.Alternates
+	To         engine.PhoneNumber
+	Up         bool  // its actor takes commands
+	Buffer     []any // commands held while the actor is not up, or is asked to stop
+	Stopping   bool
+	Attempt    engine.AttemptID
+	Phase      attempt.Phase
+	Seated     bool
+	Held       bool // seated before the call was answered
 	// Unheard marks a call of an earlier owner, which keeps its seat until its state is known.
 	Unheard bool
 	// Before is the line's attempt at the time when an edit lowered the concurrency.
@@ -41,6 +46,26 @@ type Line struct {
 	// call was answered while no socket was open. Withdrawn says that it is being cancelled.
 	Node            engine.Incarnation
 	Bare, Withdrawn bool
+}
+
+// called is the number that the line calls.
+func (l *Line) called() engine.PhoneNumber {
+	if l.To != "" {
+		return l.To
+	}
+	return l.Number
+}
+
+// numbers are all of the person's.
+func (l *Line) numbers() iter.Seq[engine.PhoneNumber] {
+	return (&contact.Contact{Number: l.Number, Alternates: l.Alternates}).Numbers()
+}
+
+// calls notes which of the person's numbers the line calls.
+func (l *Line) calls(n engine.PhoneNumber) {
+	if l.To = n; n == l.Number {
+		l.To = ""
+	}
 }
 
 // Steps is a set of a contact's write numbers, from 1. There are hardly ever more than fit in Low.
