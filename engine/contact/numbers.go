@@ -331,14 +331,14 @@ func (m *Machine) barNumber(ev Event) {
 // that is right; field is the name of the list.
 func CheckAlternates(field string, first engine.PhoneNumber, list []Alternate) (wrong []engine.FieldError) {
 	if len(list) > NumbersCap-1 {
-		return []engine.FieldError{{Field: field, Code: "too_many", Message: "must have at most " +
+		return []engine.FieldError{{Field: field, Code: "too_long", Message: "must have at most " +
 			strconv.Itoa(NumbersCap-1) + " numbers beside the first, for example " + alternatesExample}}
 	}
 	seen := []engine.PhoneNumber{first}
 	for i, a := range list {
 		at := field + "[" + strconv.Itoa(i) + "]."
 		if slices.Contains(seen, a.Number) && a.Number != "" {
-			wrong = append(wrong, engine.FieldError{Field: at + "number", Code: "duplicate_number",
+			wrong = append(wrong, engine.FieldError{Field: at + "number", Code: "duplicate",
 				Message: "is one of the person's numbers already; name each once, for example " + alternatesExample})
 		}
 		seen = append(seen, a.Number)

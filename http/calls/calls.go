@@ -96,6 +96,7 @@ type AttemptView struct {
 	Outcome        *engine.Outcome `json:"outcome"`
 	AwaitingResult bool            `json:"awaiting_result"`
 	Cause          string          `json:"abandon_cause,omitempty"`
+	ToNumber       string          `json:"to_number"` // of a person with several, the one that was called
 	FromNumber     string          `json:"from_number"`
 	Trunk          engine.TrunkID  `json:"trunk,omitempty"`
 	StartedAt      *time.Time      `json:"started_at"` // time of the INVITE, or of the reservation before it

@@ -236,16 +236,25 @@ func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engi
 func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts,
 	err error) {
 	next := c.NextNumber()
+	var left, hashes []string // of the numbers that may still be called
+	place := 0
+	for n := range c.Numbers() {
+		if !c.Choice.Out(place) {
+			left, hashes = append(left, n.E164()), append(hashes, s.db.Hashed(n))
+		}
+		place++
+	}
 	err = s.db.Read.QueryRow(ctx, `SELECT
-			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
+			NOT EXISTS (SELECT FROM unnest($5::text[], $7::text[]) o(number, hash)
+				WHERE NOT EXISTS (SELECT FROM suppressions s WHERE s.number IN (o.number, o.hash))),
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = ANY($6::text[]) AND match = '{}'
 				AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
 			(SELECT hold_until FROM number_holds WHERE number = $1),
 			(SELECT max(ended_at) FROM attempts WHERE NOT live AND outcome = 'abandoned' AND to_number = $1
 				AND ended_at > $3 - $4::interval)`,
-		next.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.Hashed(next),
-		slices.Collect(c.Numbers())).
+		next.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, left,
+		slices.Collect(c.Numbers()), hashes).
 		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
 	if err != nil {
 		return f, s.db.Wrap("contact not explained", err)
