@@ -138,8 +138,8 @@ type resultView struct {
 func ViewAttempt(a *attempt.Attempt) AttemptView {
 	v := AttemptView{
 		AttemptID: a.ID, ShortID: a.ID.Short(), Run: a.Run, Pass: a.Pass, Number: a.Number, State: a.State,
-		Outcome: a.FinalOutcome(), AwaitingResult: a.AwaitsResult, Cause: string(a.Cause), FromNumber: a.From.E164(),
-		Trunk:     a.Trunk,
+		Outcome: a.FinalOutcome(), AwaitingResult: a.AwaitsResult, Cause: string(a.Cause), ToNumber: a.To.E164(),
+		FromNumber: a.From.E164(), Trunk: a.Trunk,
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
 		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict, AMD: viewAMD(a),
 		HungUpBy: a.HungUpBy, VariablesLeftOut: a.VariablesLeftOut, Callback: a.Callback, Quality: viewQuality(a.Quality),
