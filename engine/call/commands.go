@@ -65,7 +65,8 @@ func (c *Contact) dial(m *Dial) {
 func (c *Contact) callable(m *Dial) bool {
 	row := &c.Machine.C
 	if !m.Reopens {
-		return row.Attempt == "" && row.DueAt != nil && !row.Choice.Stopped() && row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
+		return row.Attempt == "" && row.DueAt != nil && !row.Choice.Stopped() &&
+			row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
 	}
 	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded) &&
 		row.Version == c.ReopensAt && !c.Suppressed && !row.Choice.Stopped()

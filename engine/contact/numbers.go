@@ -95,7 +95,7 @@ func (a Alternates) String() string { return strconv.Itoa(a.Len()) + " more numb
 // Choice is which of a person's numbers is called next, and why: from the lowest bit 3 for its place
 // (0 is the first), 5 for the numbers that must not be called any more, 1 for a person who asked not
 // to be called, 7 for the unanswered attempts to the number in a row. Who has one number has 0.
-type Choice int
+type Choice int32
 
 const (
 	placeBits      = 3
@@ -124,12 +124,12 @@ func (c Choice) Stopped() bool { return c&ChoiceStopped != 0 }
 func (c Choice) Unanswered() int { return int(c >> unansweredAt) }
 
 func (c Choice) counting(n int) Choice {
-	return c&(1<<unansweredAt-1) | Choice(min(n, unansweredMost))<<unansweredAt
+	return c&(1<<unansweredAt-1) | Choice(min(n, unansweredMost))<<unansweredAt //nolint:gosec // 7 bits
 }
 
 // at is the choice of the number at a place, which may be called again.
 func (c Choice) at(place int) Choice {
-	return (c.counting(0)&^placeMask | Choice(place)) &^ (1 << (outAt + place))
+	return (c.counting(0)&^placeMask | Choice(place)) &^ (1 << (outAt + place)) //nolint:gosec // 0 to 4
 }
 
 // left says whether any of count numbers may still be called.

@@ -327,8 +327,8 @@ func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run
 // newContact is a contact that waits for its first attempt; contacts that are added together share
 // the time.
 func newContact(n *campaign.NewContact, id engine.ContactID, at *time.Time) contact.Contact {
-	c := contact.Contact{ID: id, Number: n.Number, Alternates: n.Alternates, Variables: n.Variables, State: contact.Pending,
-		DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
+	c := contact.Contact{ID: id, Number: n.Number, Alternates: n.Alternates, Variables: n.Variables,
+		State: contact.Pending, DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
 	c.Take(n.Times)
 	if c.DueAt = at; c.NotYet(*at) {
 		c.DueAt = c.NotBefore

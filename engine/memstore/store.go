@@ -161,7 +161,8 @@ func (s *tables) book(id engine.CampaignID) *book {
 }
 
 func newBook(h *history) *book {
-	return &book{numbers: map[engine.PhoneNumber]*row{}, others: map[engine.PhoneNumber][]*row{}, runs: map[int]*run{}, answers: ledger{},
+	return &book{numbers: map[engine.PhoneNumber]*row{}, others: map[engine.PhoneNumber][]*row{},
+		runs: map[int]*run{}, answers: ledger{},
 		excludedAt: map[string]int{}, excluded: exclusion.NewBook(nil), history: h}
 }
 

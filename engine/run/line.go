@@ -1,7 +1,6 @@
 package run
 
 import (
-	"iter"
 	"time"
 
 	"dialler/engine"
@@ -12,14 +11,13 @@ import (
 
 // Line is a contact whose actor is running.
 type Line struct {
-	ID     engine.ContactID
-	Number engine.PhoneNumber
-	// Alternates are the person's other numbers, To the one of them that is called; "" = the first.
-	Alternates contact.Alternates
-	To         engine.PhoneNumber
-	Up         bool  // its actor takes commands
-	Buffer     []any // commands held while the actor is not up, or is asked to stop
+	ID         engine.ContactID
+	Number     engine.PhoneNumber
+	Alternates contact.Alternates // the person's other numbers
+	Up         bool               // its actor takes commands
+	Buffer     []any              // commands held while the actor is not up, or is asked to stop
 	Stopping   bool
+	Place      int8 // of the number that is called, among the person's
 	Attempt    engine.AttemptID
 	Phase      attempt.Phase
 	Seated     bool
@@ -48,24 +46,26 @@ type Line struct {
 	Bare, Withdrawn bool
 }
 
+// person is the contact as far as its numbers go.
+func (l *Line) person() *contact.Contact {
+	return &contact.Contact{Number: l.Number, Alternates: l.Alternates}
+}
+
 // called is the number that the line calls.
 func (l *Line) called() engine.PhoneNumber {
-	if l.To != "" {
-		return l.To
+	place := int8(0)
+	for n := range l.person().Numbers() {
+		if place == l.Place {
+			return n
+		}
+		place++
 	}
 	return l.Number
 }
 
-// numbers are all of the person's.
-func (l *Line) numbers() iter.Seq[engine.PhoneNumber] {
-	return (&contact.Contact{Number: l.Number, Alternates: l.Alternates}).Numbers()
-}
-
 // calls notes which of the person's numbers the line calls.
 func (l *Line) calls(n engine.PhoneNumber) {
-	if l.To = n; n == l.Number {
-		l.To = ""
-	}
+	l.Place = int8(max(l.person().PlaceOf(n), 0)) //nolint:gosec // 0 to 4
 }
 
 // Steps is a set of a contact's write numbers, from 1. There are hardly ever more than fit in Low.

@@ -27,7 +27,7 @@ func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 			}
 			continue
 		}
-		for own := range l.numbers() {
+		for own := range l.person().Numbers() {
 			if _, ok := m.Numbers[own]; ok {
 				op.Awaited++
 				s.send(l, &call.End{Reason: engine.CodeSuppressed, Number: own, Op: n})

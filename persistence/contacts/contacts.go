@@ -145,11 +145,14 @@ func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID,
 // intent.
 func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 	after engine.ContactID, limit int) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2
-		AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
-		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])
-			OR c.alternates <> '' AND c.id IN `+table.ByAlternate("$3::text[]")+`)
-		AND ($4 = '' OR c.id > $4::uuid) AND `+table.Stops("c")+`
+	const waits = `WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
+		AND ($4 = '' OR c.id > $4::uuid) `
+	rows, _ := s.db.Read.Query(ctx, "SELECT * FROM (("+table.SelectContact+waits+`AND c.alternates = ''
+			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[]))
+			AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number) ORDER BY c.id LIMIT $5)
+		UNION ALL (`+table.SelectContact+waits+`AND c.alternates <> '' AND `+table.Stops("c")+`
+			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])
+				OR c.id IN `+table.ByAlternate("$3::text[]")+`) ORDER BY c.id LIMIT $5)) c
 		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("suppressed contacts not read", err)

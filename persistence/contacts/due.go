@@ -162,7 +162,7 @@ func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int, no
 			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL
 			OR c.result_due_at IS NOT NULL
 				OR c.due_at IS NOT NULL AND (c.expires_at <= $3) IS NOT TRUE
-					AND NOT `+table.Stops("c")+`))`,
+					AND `+table.Goes("c")+`))`,
 		string(id), run, now).Scan(&some)
 	return some, s.db.Wrap("contacts not read", err)
 }

@@ -32,7 +32,7 @@ var countTooLong = `SELECT count(*) FROM contacts k JOIN contact_variables v ON 
 	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND (k.expires_at <= $4) IS NOT TRUE
 	AND octet_length(v.variables::text) > $3
 	AND EXISTS (SELECT FROM jsonb_each_text(v.variables) x WHERE octet_length(x.value) > $3)
-	AND NOT ` + table.Stops("k")
+	AND ` + table.Goes("k")
 
 const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at),
 		count(*) FILTER (WHERE a.outcome = 'abandoned'),
@@ -47,7 +47,7 @@ var waitingNumbers = `SELECT min(k.next), count(*) FROM (
 		SELECT k.*, ` + table.NextNumber("k") + ` AS next FROM contacts k) k
 	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
 	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND (k.expires_at <= $5) IS NOT TRUE
-		AND NOT ` + table.Stops("k") + `
+		AND ` + table.Goes("k") + `
 	GROUP BY left(k.next, $3) ORDER BY 2 DESC LIMIT $4`
 
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first digits, the largest

@@ -69,8 +69,8 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 		}
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
-				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, tries = 0, choice = c.choice & `+stopped+`,
-				connected_once = false,
+				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, tries = 0,
+					choice = c.choice & `+stopped+`, connected_once = false,
 					has_result = false, rang_unanswered = false,
 				due_pass = 1, result_due_at = NULL, exclude_after_call = false, last_conversation = NULL, `+begins+`,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason

@@ -229,7 +229,8 @@ func (t *activation) refuseErased() (rows int, err error) {
 }
 
 // otherNumbers are the numbers of an import's rows after the first, each with its row.
-var otherNumbers = `SELECT r.line, o.number FROM import_rows r, LATERAL unnest(` + table.NumbersAfterFirst("r") + `) o(number)
+var otherNumbers = `SELECT r.line, o.number
+	FROM import_rows r, LATERAL unnest(` + table.NumbersAfterFirst("r") + `) o(number)
 	WHERE r.import_id = $1 AND r.outcome IS NULL AND r.alternates <> ''`
 
 // exclude marks the rows covered by an exclusion that no earlier pass has applied, and returns

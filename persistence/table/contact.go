@@ -78,13 +78,20 @@ func NextNumber(c string) string {
 		".choice & 7] END"
 }
 
-// Stops is the SQL condition that all numbers of a contact that may be called are on the suppression
-// list (contact.Contact.StopsFor).
+// Stops is the SQL condition, for a contact with several numbers, that all those that may be called are on
+// the suppression list (contact.Contact.StopsFor).
 func Stops(c string) string {
 	const listed = "EXISTS (SELECT FROM suppressions s WHERE s.number = "
-	return "((" + c + ".choice >> 3 & 1 = 1 OR " + listed + c + ".number)) AND (" + c + ".alternates = '' OR NOT EXISTS (" +
+	return "((" + c + ".choice >> 3 & 1 = 1 OR " + listed + c + ".number)) AND NOT EXISTS (" +
 		"SELECT FROM unnest(" + NumbersAfterFirst(c) + ") WITH ORDINALITY o(number, n) " +
-		"WHERE " + c + ".choice >> (3 + o.n::integer) & 1 = 0 AND NOT " + listed + "o.number))))"
+		"WHERE " + c + ".choice >> (3 + o.n::integer) & 1 = 0 AND NOT " + listed + "o.number)))"
+}
+
+// Goes is the SQL condition that a number of a contact, which may have one or several, is left that may
+// be called and is not on the suppression list. For those with one it is an anti-join.
+func Goes(c string) string {
+	return "NOT EXISTS (SELECT FROM suppressions s WHERE s.number = " + c + ".number AND " + c + ".alternates = '') " +
+		"AND (" + c + ".alternates = '' OR NOT " + Stops(c) + ")"
 }
 
 // VariablesHash detects changed variables, independent of the order of the map: they are sent to
