@@ -197,8 +197,8 @@ var erase = []struct {
 		WHERE to_number = $1`},
 	{"variables", "UPDATE contact_variables v SET variables = '{}', hash = 0 FROM campaigns c, contacts k " +
 		"WHERE k.campaign_id = c.id AND k.number = $1 AND v.contact_id = k.id"},
-	{"contacts of earlier runs", `UPDATE contact_runs r SET number = $2, alternates = '', choice = 0, version = r.version + 1,
-		reason = CASE
+	{"contacts of earlier runs", `UPDATE contact_runs r SET number = $2, alternates = '', choice = 0,
+		version = r.version + 1, reason = CASE
 		WHEN r.state = 'excluded' THEN '` + ErasedReason + `' ELSE r.reason END
 		FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND r.campaign_id = k.campaign_id AND r.id = k.id`},

@@ -3559,7 +3559,7 @@ export interface components {
             /** @description As the file has it, shortened. */
             phone_number: string;
             /** @enum {string} */
-            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
+            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "numbers_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
             message: string;
         };
         /** @enum {string} */
