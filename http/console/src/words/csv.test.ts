@@ -1,14 +1,6 @@
 import { expect, test } from 'vitest';
 
-import {
-  beginningOf,
-  headerLine,
-  looksLikeNumber,
-  nameMistakes,
-  numberColumn,
-  personColumn,
-  renamed,
-} from './csv';
+import { beginningOf, headerLine, looksLikeNumber, nameMistakes, numberColumn, personColumn, renamed } from './csv';
 
 test('columns for further numbers of a person are told from variables', () => {
   expect(

@@ -126,8 +126,8 @@ function Columns({
         onChange={setCountry}
       />
       <Text size="sm" c="dimmed">
-        A column named phone_number_2, up to phone_number_5, has further numbers of the person, and
-        phone_number_2_label says what such a number is. Any other is a variable.
+        A column named phone_number_2, up to phone_number_5, has further numbers of the person, and phone_number_2_label
+        says what such a number is. Any other is a variable.
       </Text>
       {odd > 0 && (
         <Alert
