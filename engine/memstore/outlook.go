@@ -37,6 +37,8 @@ func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int, now t
 			skipped["processed"]++
 		case !waits(c):
 			skipped["in_progress"]++
+		case c.Choice.Stopped(): // excluded when its turn comes
+			skipped["excluded"]++
 		case c.StopsFor(s.suppressed):
 			skipped["suppressed"]++
 		case c.Expired(now):

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
 )
@@ -66,6 +67,15 @@ func (l *Line) called() engine.PhoneNumber {
 // calls notes which of the person's numbers the line calls.
 func (l *Line) calls(n engine.PhoneNumber) {
 	l.Place = int8(max(l.person().PlaceOf(n), 0)) //nolint:gosec // 0 to 4
+}
+
+// endFor ends what the line does at a number that is suppressed; a person with others is called there.
+func (l *Line) endFor(n engine.PhoneNumber, op int) *call.End {
+	end := &call.End{Reason: engine.CodeSuppressed, Op: op}
+	if l.Alternates != "" {
+		end.Number = n
+	}
+	return end
 }
 
 // Steps is a set of a contact's write numbers, from 1. There are hardly ever more than fit in Low.

@@ -326,7 +326,7 @@ func (s *State) recovered(m *Recovered) {
 			continue
 		}
 		if _, ok := s.Unwanted[c.Attempt.To]; ok {
-			s.send(l, &call.End{Reason: engine.CodeSuppressed})
+			s.send(l, l.endFor(c.Attempt.To, 0))
 		}
 		s.presumed(l, &c.Attempt)
 	}
@@ -342,6 +342,7 @@ func (s *State) presumed(l *Line, a *attempt.Attempt) {
 		return
 	}
 	l.Attempt = a.ID
+	l.calls(a.To)
 	s.setPhase(l, attempt.PhaseReleased)
 	l.Counted = a.ServedAt != nil && a.RevisableUntil == nil || a.Ending != nil &&
 		a.Ending.Outcome == engine.OutcomeAbandoned

@@ -20,17 +20,10 @@ func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 	op := &ExcludeOp{Request: from, Persisted: true, Found: true}
 	s.Ops[n] = op
 	for _, l := range s.linesInOrder() {
-		if l.Alternates == "" {
-			if _, ok := m.Numbers[l.Number]; ok {
-				op.Awaited++
-				s.send(l, &call.End{Reason: engine.CodeSuppressed, Op: n})
-			}
-			continue
-		}
 		for own := range l.person().Numbers() {
 			if _, ok := m.Numbers[own]; ok {
 				op.Awaited++
-				s.send(l, &call.End{Reason: engine.CodeSuppressed, Number: own, Op: n})
+				s.send(l, l.endFor(own, n))
 			}
 		}
 	}

@@ -18,6 +18,7 @@ var countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigin
 			WHEN k.state = 'excluded' THEN 'excluded'
 			WHEN k.state NOT IN ('pending', 'unanswered', 'connected') THEN 'processed'
 			WHEN k.attempt_id IS NOT NULL OR k.due_at IS NULL THEN 'in_progress'
+			WHEN k.choice & ` + stopped + ` <> 0 THEN 'excluded'
 			WHEN CASE WHEN k.alternates = '' THEN s.number IS NOT NULL ELSE ` + table.Stops("k") + ` END THEN 'suppressed'
 			WHEN k.expires_at <= $3 THEN 'expired'
 			ELSE '' END AS reason, k.not_before > $3 AS later,

@@ -246,6 +246,10 @@ func personReset(t *testing.T, w *world) {
 	reset := w.event(journal.ContactsReset, "", "")
 	reset.Run = 2
 	must(t, w.store.ResetContacts(w.ctx, w.c.ID, 2, false, w.now, reset))
+	if o, err := w.store.Outlook(w.ctx, w.c.ID, 2, w.now); err != nil || o.Waiting != 0 || len(o.Skipped) != 1 ||
+		o.Skipped[0] != (campaign.SkipReason{Reason: "excluded", Count: 1}) {
+		t.Errorf("ahead: %+v %v", o, err)
+	}
 	if got := w.stored(c.ID); got.Choice != contact.ChoiceStopped || got.Alternates != c.Alternates {
 		t.Errorf("%d of %q", got.Choice, string(got.Alternates))
 	}
