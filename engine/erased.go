@@ -29,3 +29,14 @@ type ErasedPerson struct {
 	Suppressed bool
 	RestsUntil *time.Time
 }
+
+// Add adds what was known about the person by another number.
+func (p *ErasedPerson) Add(o ErasedPerson) {
+	p.Contacts += o.Contacts
+	p.Attempts += o.Attempts
+	p.Recordings += o.Recordings
+	p.Suppressed = p.Suppressed || o.Suppressed
+	if o.RestsUntil != nil && (p.RestsUntil == nil || o.RestsUntil.After(*p.RestsUntil)) {
+		p.RestsUntil = o.RestsUntil
+	}
+}

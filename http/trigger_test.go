@@ -44,6 +44,37 @@ func TestTriggerAddsOneContact(t *testing.T) {
 	}
 }
 
+func TestAPersonMayHaveFiveNumbers(t *testing.T) {
+	b := newBench(t)
+	const list = `,"alternates":[{"number":"+4930901820","label":"Büro"},{"number":"+4930901821"}]`
+	b.byKey("POST", triggerPath, triggerBody(list)).is(200, "")
+	want := contact.NewAlternates([]contact.Alternate{{Number: "+4930901820", Label: "Büro"}, {Number: "+4930901821"}})
+	if got := b.ports.triggers[0].Alternates; got != want {
+		t.Errorf("%q", string(got))
+	}
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[{"mobile":"`+mobile+`"`+list+`}]}`).is(200, "")
+	if got := b.ports.adds[0].Contacts[0].Alternates; got != want {
+		t.Errorf("in a list: %q", string(got))
+	}
+	const vienna = `,"alternates":[{"number":"+43676123456"}]`
+	b.byKey("POST", triggerPath, triggerBody(vienna)).is(422, "destination_not_allowed",
+		"alternates[0].number destination_not_allowed")
+	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/contacts", `{"contacts":[{"mobile":"`+mobile+`"`+vienna+`}]}`).
+		is(422, "validation_failed", "contacts[0].alternates[0].number destination_not_allowed")
+	f := func(alternates string, want ...string) {
+		t.Helper()
+		b.byKey("POST", triggerPath, triggerBody(`,"alternates":`+alternates)).is(422, "validation_failed", want...)
+	}
+	f(`{}`, "alternates wrong_type")
+	f(`[1]`, "alternates[0] wrong_type")
+	f(`[{}]`, "alternates[0].number required")
+	f(`[{"number":"+4930901820","state":"x"}]`, "alternates[0].state unknown_field")
+	f(`[{"number":"+4930901820","label":"a\u0007"}]`, "alternates[0].label invalid_format")
+	f(`[{"number":"`+mobile+`"}]`, "alternates[0].number duplicate")
+	f(`[{"number":"+4930901820"},{"number":"+4930901821"},{"number":"+4930901822"},{"number":"+4930901823"},`+
+		`{"number":"+4930901824"}]`, "alternates too_long")
+}
+
 func TestDestinationsThatAreNotCalledAreRefused(t *testing.T) {
 	b := newBench(t)
 	const vienna = "+43676123456"

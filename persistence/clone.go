@@ -30,16 +30,16 @@ const cloneContacts = `WITH pair AS MATERIALIZED (
 				|| lpad(to_hex(c.position % 4294967296), 8, '0') || right(replace(gen_random_uuid()::text, '-', ''),
 					12))::uuid AS copy,
 			c.number, c.position, c.source, c.reason, c.state = 'excluded' OR c.exclude_after_call AS excluded,
-			c.not_before, c.expires_at, c.precedence
+			c.not_before, c.expires_at, c.precedence, c.alternates
 		FROM contacts c WHERE c.campaign_id = $1 AND NOT starts_with(c.number, '` + engine.ErasedPrefix + `')
 	), copied AS (
 		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, reason, max, due_at,
 			due_class, due_pass,
-			created_at, updated_at, version, not_before, expires_at, precedence)
+			created_at, updated_at, version, not_before, expires_at, precedence, alternates)
 		SELECT copy, $2, number, position, source, 1, CASE WHEN excluded THEN 'excluded' ELSE 'pending' END,
 			CASE WHEN excluded THEN reason ELSE '' END, $3,
 			CASE WHEN excluded THEN NULL ELSE greatest($4::timestamptz, not_before) END, 2, 1, $4, $4, 1,
-			not_before, expires_at, precedence
+			not_before, expires_at, precedence, alternates
 		FROM pair ORDER BY position
 	)
 	INSERT INTO contact_variables (contact_id, hash, variables)

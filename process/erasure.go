@@ -142,10 +142,24 @@ func (e erasure) End(
 	return e.flights.Forget(n) // the end names it once more
 }
 
-// Erase erases a person from everything that is stored. The number is held until every component
+// Erase erases a person, whichever of the person's numbers is given, and with the person all numbers.
+func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson,
+	error) {
+	var sum engine.ErasedPerson
+	persons, err := e.Store.Records.Persons(ctx, n)
+	for i := 0; i < len(persons) && err == nil; i++ {
+		var one engine.ErasedPerson
+		if one, err = e.erase(ctx, persons[i], suppress, who); err == nil {
+			sum.Add(one)
+		}
+	}
+	return sum, err
+}
+
+// erase erases a person by the first number from everything that is stored. The number is held until every component
 // has forgotten it, so that nobody dials it meanwhile; after an error the person may be partly
 // erased, and erasing again does the rest.
-func (e *Eraser) Erase(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson,
+func (e *Eraser) erase(ctx context.Context, n engine.PhoneNumber, suppress *bool, who engine.Who) (engine.ErasedPerson,
 	error) {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -189,6 +203,11 @@ func (e *Eraser) held(ctx context.Context, n engine.PhoneNumber, suppress *bool,
 	// The files are deleted first, because a file without a row would never be found.
 	if err := running.RemoveFiles(ctx, n, &found); err != nil {
 		return engine.ErasedPerson{}, err
+	}
+	for _, other := range found.Numbers {
+		if err := running.RemoveFiles(ctx, other, &history.Traces{}); err != nil {
+			return engine.ErasedPerson{}, err
+		}
 	}
 	done, err := e.Store.Records.ErasePerson(ctx, gone)
 	if err == nil {

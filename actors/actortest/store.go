@@ -288,6 +288,16 @@ func (s *Store) ContactByNumber(ctx context.Context, id engine.CampaignID,
 	return s.Store.ContactByNumber(ctx, id, n)
 }
 
+// ContactsByNumber implements actors.Store.
+func (s *Store) ContactsByNumber(ctx context.Context, id engine.CampaignID,
+	n engine.PhoneNumber) ([]contact.Contact, error) {
+	defer s.answerLate()
+	if err := s.fails(&s.FailLookUps); err != nil {
+		return nil, err
+	}
+	return s.Store.ContactsByNumber(ctx, id, n)
+}
+
 // ContactsMatching implements actors.Store.
 func (s *Store) ContactsMatching(ctx context.Context, id engine.CampaignID,
 	match map[string]string) ([]contact.Contact, error) {

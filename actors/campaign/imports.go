@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -171,7 +172,11 @@ func (i *importing) stage(ctx context.Context, in *contactlist.Reader) error {
 func (i *importing) take(row contactlist.Row) {
 	i.imp.Rows++
 	if row.Reason == "" {
-		if err := i.d.Destinations.Judge(row.Number, ""); err != nil {
+		err := i.d.Destinations.Judge(row.Number, "")
+		for n := range row.Alternates.Numbers() {
+			err = cmp.Or(err, i.d.Destinations.Judge(n, ""))
+		}
+		if err != nil {
 			row.Reason, row.Message = engine.ErrorCode(err), engine.ErrorDetail(err)
 		}
 	}
@@ -186,7 +191,8 @@ func (i *importing) take(row contactlist.Row) {
 		i.bytes += len(k) + len(v)
 	}
 	i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(host.NewID(i.imp.CreatedAt)), Line: row.Line,
-		NewContact: campaign.NewContact{Number: row.Number, Variables: row.Variables, Times: row.Times}})
+		NewContact: campaign.NewContact{Number: row.Number, Alternates: row.Alternates, Variables: row.Variables,
+			Times: row.Times}})
 }
 
 func (i *importing) flush(ctx context.Context) error {

@@ -92,6 +92,8 @@ type Store interface {
 	ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (
 		c contact.Contact, ok bool, err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
+	// ContactsByNumber lists the contacts that have a number, the one whose first it is before the others.
+	ContactsByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) ([]contact.Contact, error)
 	// ContactsMatching lists contacts whose variables contain all pairs.
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
 	// ExcludedContacts lists the excluded contacts with one of the numbers.

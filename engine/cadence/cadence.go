@@ -13,6 +13,21 @@ type Cadence struct {
 	// PerDay is the most attempts on one calling day, 0 = no limit; callbacks and an operator's
 	// dials are made beyond it.
 	PerDay int
+	// NextNumber is after how many unanswered attempts in a row, to one number of a person who has
+	// several, the next number is tried; 0 = NextNumberDefault.
+	NextNumber int
+}
+
+// NextNumberDefault is how many unanswered attempts there are to one number of several without a
+// cadence, and with one that does not say.
+const NextNumberDefault = 2
+
+// NumberAfter is after how many unanswered attempts in a row the person's next number is tried.
+func (c *Cadence) NumberAfter() int {
+	if c == nil || c.NextNumber == 0 {
+		return NextNumberDefault
+	}
+	return c.NextNumber
 }
 
 // Rule says when an attempt follows one of its class.

@@ -208,6 +208,7 @@ func drawCadence(t *rapid.T) (c Cadence) {
 	if c.PerDay = rapid.IntRange(0, 4).Draw(t, "a day"); c.PerDay == 0 && c.Rules == nil {
 		c.PerDay = 1
 	}
+	c.NextNumber = rapid.IntRange(0, 3).Draw(t, "next number")
 	return c
 }
 
@@ -295,6 +296,8 @@ func TestARefusalSaysWhatIsWrongAndHasAnExample(t *testing.T) {
 	f("busy: at most 2, 5m", `"at most" comes last in a rule`)
 	f("at most 51 a day", `"at most 51 a day" is neither a rule nor`)
 	f("at most 2 a day · at most 3 a day", "the most attempts a day are given twice")
+	f("next number after 0", `"next number after 0" is neither a rule nor`)
+	f("next number after 2; next number after 2", "the attempts to one number are given twice")
 	f("busy: "+strings.Repeat("5m, ", StepsCap)+"5m", "a rule has at most 12 steps")
 	f(strings.Repeat("x", TextCap+1), "must have at most 1000 bytes")
 	steps := strings.Repeat("another part of the day,", 9) + "5m"

@@ -16,6 +16,8 @@ const (
 	DelayCap  = 30 * 24 * time.Hour
 	PerDayCap = 50
 
+	NextNumberCap = 50
+
 	Example = "busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day · at most 3 a day"
 )
 
@@ -24,10 +26,12 @@ const (
 	wordDay    = "next day"
 	wordMost   = "at most "
 	wordPerDay = " a day"
+	wordNumber = "next number after "
 	between    = " · "
 )
 
-// Parse reads a table: a rule for each class, apart by "·", ";" or lines, and "at most 3 a day".
+// Parse reads a table: a rule for each class, apart by "·", ";" or lines, "at most 3 a day", and
+// "next number after 2".
 // A rule is "busy: 5m, 15m, 1h" or "busy: 5m, at most 4". Its error is about the given field and
 // has an example that is valid.
 func Parse(field, text string) (c Cadence, wrong *engine.FieldError) {
@@ -45,15 +49,9 @@ func Parse(field, text string) (c Cadence, wrong *engine.FieldError) {
 		}
 		class, steps, isRule := strings.Cut(part, ":")
 		if !isRule {
-			n, ok := counted(part, wordMost, wordPerDay, PerDayCap)
-			switch {
-			case !ok:
-				return Cadence{}, say(quoted(part) + " is neither a rule nor \"at most N a day\", with N from 1 to " +
-					strconv.Itoa(PerDayCap))
-			case c.PerDay != 0:
-				return Cadence{}, say("the most attempts a day are given twice")
+			if wrong := c.parseLimit(part); wrong != "" {
+				return Cadence{}, say(wrong)
 			}
-			c.PerDay = n
 			continue
 		}
 		r, message := parseRule(strings.TrimSpace(class), steps)
@@ -65,7 +63,7 @@ func Parse(field, text string) (c Cadence, wrong *engine.FieldError) {
 		}
 		c.Rules = append(c.Rules, r)
 	}
-	if len(c.Rules) == 0 && c.PerDay == 0 {
+	if len(c.Rules) == 0 && c.PerDay == 0 && c.NextNumber == 0 {
 		return c, say("has no rule")
 	}
 	slices.SortFunc(c.Rules, func(a, b Rule) int { return a.Class.index() - b.Class.index() })
@@ -73,6 +71,28 @@ func Parse(field, text string) (c Cadence, wrong *engine.FieldError) {
 		return Cadence{}, say(tooLong)
 	}
 	return c, nil
+}
+
+// parseLimit reads what is no rule of a class; its answer says what is wrong, "" if nothing is.
+func (c *Cadence) parseLimit(text string) (wrong string) {
+	of, n, ok := &c.PerDay, 0, false
+	if strings.HasPrefix(text, wordNumber) {
+		of = &c.NextNumber
+		n, ok = counted(text, wordNumber, "", NextNumberCap)
+	} else {
+		n, ok = counted(text, wordMost, wordPerDay, PerDayCap)
+	}
+	switch {
+	case !ok:
+		return quoted(text) + " is neither a rule nor \"at most N a day\" nor \"next number after N\", with N from 1 to " +
+			strconv.Itoa(PerDayCap)
+	case *of != 0 && of == &c.PerDay:
+		return "the most attempts a day are given twice"
+	case *of != 0:
+		return "the attempts to one number are given twice"
+	}
+	*of = n
+	return ""
 }
 
 func parseRule(class, steps string) (r Rule, wrong string) {
@@ -171,6 +191,9 @@ func (c *Cadence) String() string {
 	}
 	if c.PerDay > 0 {
 		parts = append(parts, wordMost+strconv.Itoa(c.PerDay)+wordPerDay)
+	}
+	if c.NextNumber > 0 {
+		parts = append(parts, wordNumber+strconv.Itoa(c.NextNumber))
 	}
 	return strings.Join(parts, between)
 }

@@ -46,7 +46,7 @@ func (c *Contact) dial(m *Dial) {
 	at := attempt.Attempt{
 		ID: m.Attempt, Campaign: row.Campaign, Contact: row.ID, Run: c.Rules.Run,
 		Pass: row.Used + 1, Number: row.Used + 1, Bot: c.Rules.Bot.ID,
-		To: row.Number, From: m.From, Trunk: m.Trunk, Callback: row.CallingBack,
+		To: row.NextNumber(), From: m.From, Trunk: m.Trunk, Callback: row.CallingBack,
 		Epoch: c.Rules.Epoch, Node: m.Carrier, State: attempt.Reserved,
 		ResultToken: tokenHash(c.Call.in.Process.ResultToken(m.Attempt.Call())),
 	}
@@ -65,10 +65,11 @@ func (c *Contact) dial(m *Dial) {
 func (c *Contact) callable(m *Dial) bool {
 	row := &c.Machine.C
 	if !m.Reopens {
-		return row.Attempt == "" && row.DueAt != nil && row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
+		return row.Attempt == "" && row.DueAt != nil && !row.Choice.Stopped() &&
+			row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
 	}
 	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded) &&
-		row.Version == c.ReopensAt && !c.Suppressed
+		row.Version == c.ReopensAt && !c.Suppressed && !row.Choice.Stopped()
 }
 
 // notDialled handles a dial for a contact that has changed meanwhile. What came after its trigger
@@ -88,8 +89,7 @@ func (c *Contact) notDialled(m *Dial) {
 // write stores both.
 func (c *Contact) reopenFor(m *Dial) {
 	if m.Reopens {
-		d, _ := c.change(contact.Event{Kind: contact.Triggered, Variables: m.Trigger.Command.Variables,
-			Times: m.Trigger.Command.Times})
+		d, _ := c.change(triggeredBy(m.Trigger))
 		c.Reopened = d.Before
 	}
 }
@@ -128,8 +128,9 @@ func (c *Contact) ask(m *Dial) {
 	c.Asking = true
 	row := &c.Machine.C
 	q := eligibility.Question{Own: c.Rules.Hook, Campaign: row.Campaign, Run: row.Run, Contact: row.ID,
-		Attempt: row.Used + 1, To: row.Number, Variables: row.Variables}
+		Attempt: row.Used + 1, To: row.NextNumber(), Variables: row.Variables}
 	if m.Reopens {
+		q.To = m.Trigger.Command.Number
 		q.Attempt, q.Variables = 1, contact.Merged(row.Variables, m.Trigger.Command.Variables)
 	}
 	c.emit(&AskEligibility{Question: q, Dial: m})
@@ -208,6 +209,9 @@ func (c *Contact) leaveAlone(reason string, t *Trigger) {
 func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.AttemptID) *TriggerAnswer {
 	r := campaign.TriggerReply{Status: status, ContactID: c.Machine.C.ID, CampaignID: c.Machine.C.Campaign,
 		AttemptID: id}
+	if place := c.Machine.C.PlaceOf(t.Command.Number); place > 0 {
+		r.NumberPosition = place + 1
+	}
 	if status == "queued" {
 		r.NextEligibleAt, r.Reason = t.NextAt, t.Reason
 	}
@@ -224,8 +228,12 @@ func (c *Contact) reopen(t *Trigger) {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
 	}
+	if c.Machine.C.Choice.Stopped() {
+		c.Call.answer(t.Request, nil, journal.ErrSuppressed)
+		return
+	}
 	open := c.Machine.C.Open()
-	d, ok := c.change(contact.Event{Kind: contact.Triggered, Variables: t.Command.Variables, Times: t.Command.Times})
+	d, ok := c.change(triggeredBy(t))
 	if !ok {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
@@ -235,6 +243,13 @@ func (c *Contact) reopen(t *Trigger) {
 	}
 	t.NextAt = c.Machine.C.DueAt
 	c.writeTriggered(t, d)
+}
+
+// triggeredBy is a trigger as the contact's event.
+func triggeredBy(t *Trigger) contact.Event {
+	cmd := &t.Command
+	return contact.Event{Kind: contact.Triggered, Number: cmd.Number, Alternates: cmd.Alternates,
+		Variables: cmd.Variables, Times: cmd.Times}
 }
 
 // storeQueued stores the contact of a trigger that is not dialled now.
@@ -295,7 +310,8 @@ func (c *Contact) readmit(m *Readmit) {
 	}
 	excluded := c.Machine.C.State == contact.Excluded || m.LiftedExclusion && c.Machine.C.ExcludeAfterCall
 	if excluded && (!c.Rules.Sticky || m.LiftedExclusion) {
-		if d, ok := c.change(contact.Event{Kind: contact.Readmitted, Variables: m.Variables, Times: m.Times}); ok {
+		if d, ok := c.change(contact.Event{Kind: contact.Readmitted, Number: m.Number,
+			Alternates: m.Alternates, Variables: m.Variables, Times: m.Times}); ok {
 			done.Readmitted = true
 			d.DueAt, d.Reason = c.Machine.C.DueAt, "readmitted"
 			if m.LiftedExclusion {
@@ -314,8 +330,12 @@ func (c *Contact) end(m *End) {
 		return // somebody picked up before: the bot is still tried
 	}
 	settled := c.Call.elsewhere()
-	c.Suppressed = c.Suppressed || m.Reason == engine.CodeSuppressed
-	if c.Call.Live() {
+	if m.Number != "" && c.Machine.C.Alternates != "" {
+		c.barNumber(m.Number)
+	} else {
+		c.Suppressed = c.Suppressed || m.Reason == engine.CodeSuppressed
+	}
+	if c.Call.Live() && (m.Number == "" || c.Call.Machine.A.To == m.Number) {
 		kind := attempt.CancelRequested
 		if m.HangUp {
 			kind = attempt.HangUpRequested
@@ -325,6 +345,16 @@ func (c *Contact) end(m *End) {
 	}
 	if m.Op != 0 {
 		c.Call.tell(&Excluded{Op: m.Op}, settled)
+	}
+}
+
+// barNumber handles the suppression of one of the person's numbers.
+func (c *Contact) barNumber(n engine.PhoneNumber) {
+	version := c.Machine.C.Version
+	d, ok := c.change(contact.Event{Kind: contact.Suppressed, Number: n})
+	if ok && c.Machine.C.Version != version {
+		d.Reason = engine.CodeSuppressed
+		c.write(journal.ContactChanged, d, Then{})
 	}
 }
 

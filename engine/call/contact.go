@@ -252,7 +252,7 @@ func (c *Contact) loaded(m *ContactLoaded) {
 func (c *Contact) report() {
 	r := &Reported{Row: c.Machine.C}
 	if m := &c.Call.Machine; c.Call.Live() {
-		r.Attempt, r.Phase, r.Seated = m.A.ID, m.PhaseNow(), m.A.Seated
+		r.Attempt, r.To, r.Phase, r.Seated = m.A.ID, m.A.To, m.PhaseNow(), m.A.Seated
 		r.Tentative = m.A.RevisableUntil != nil
 		r.Stands = r.Tentative && !m.Tentative()
 	}
@@ -293,7 +293,7 @@ func (c *Contact) change(ev contact.Event) (d journal.Data, ok bool) {
 }
 
 func (c *Contact) policy() contact.Policy {
-	return c.Rules.PolicyFor(c.Machine.C.Number, c.Call.in.Process.Zones)
+	return c.Rules.PolicyFor(c.Machine.C.NextNumber(), c.Call.in.Process.Zones)
 }
 
 // write writes the contact in its current state, with one event.
@@ -388,7 +388,7 @@ func (c *Contact) lingered(epoch int) {
 func (c *Contact) forget(m *Forget) {
 	c.rest()
 	row := &c.Machine.C
-	row.Number, row.Variables = m.Tombstone, nil
+	row.Number, row.Alternates, row.Choice, row.Variables = m.Tombstone, "", 0, nil
 	if row.State == contact.Excluded {
 		row.Reason = ""
 	}
@@ -472,6 +472,9 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 			return then
 		}
 		d, _ := c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
+		if sum.DoNotCall && c.Machine.C.Choice.Stopped() && c.Call.Live() && !c.Call.is(sum.ID) {
+			c.emit(&ToSelf{&End{Reason: engine.CodeSuppressed}}) // the call to another number of the person
+		}
 		e.Data.Before, e.Data.After, e.Data.NoResult, e.Data.DueAt = d.Before, d.After, d.NoResult, c.Machine.C.DueAt
 		w.Contacts = []contact.Contact{c.Machine.C}
 	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut,
@@ -573,7 +576,7 @@ func (c *Contact) refusedLate(w *journal.Write) (then Then) {
 // be a machine is no conversation of the contact, though it may have counted as one.
 func summary(at *attempt.Attempt) *contact.Attempt {
 	s := &contact.Attempt{
-		ID: at.ID, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed,
+		ID: at.ID, To: at.To, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed,
 		Connected: at.WasConnected() && at.RevisedFrom == "", Rang: at.RangUnanswered(),
 		Talk: at.Talk(), RetryAfter: at.RetryAfter,
 	}
@@ -583,8 +586,9 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 	if at.EndedAt != nil {
 		s.EndedAt = *at.EndedAt
 	}
+	s.DoNotCall = at.Ending != nil && at.Ending.OptedOut
 	if r := at.Result; r != nil {
-		s.HasResult, s.Repeated, s.Disposition, s.DoNotCall = true, r.Wished, r.Disposition, r.DoNotCall
+		s.HasResult, s.Repeated, s.Disposition, s.DoNotCall = true, r.Wished, r.Disposition, r.DoNotCall || s.DoNotCall
 		if r.Callback != nil && r.Callback.Requested {
 			s.Callback = &contact.CallbackWish{At: r.Callback.At}
 		}

@@ -103,6 +103,8 @@ type (
 	End struct {
 		HangUp bool
 		Reason string // of the contact that fails because of it; "" means the outcome's name
+		// Number is the one that is suppressed of a person with several; "" means the contact.
+		Number engine.PhoneNumber
 		Op     int
 	}
 	// Keys sends digits to the callee, or ends the call when there are none.
@@ -137,6 +139,8 @@ type (
 	// Readmit makes an excluded contact callable again. LiftedExclusion says that its exclusion was
 	// lifted, sticky or not. Lifted follows when Op is not 0.
 	Readmit struct {
+		Number          engine.PhoneNumber
+		Alternates      contact.Alternates
 		Variables       map[string]string
 		Times           contact.Times
 		LiftedExclusion bool
@@ -217,6 +221,7 @@ type (
 	Reported struct {
 		Row     contact.Contact
 		Attempt engine.AttemptID // "" if none is live
+		To      engine.PhoneNumber
 		Phase   attempt.Phase
 		Seated  bool
 		// Tentative says that the ledgers were read without the answer; Stands that it counts by

@@ -14,9 +14,10 @@ import (
 
 // NewContact is one contact to add.
 type NewContact struct {
-	Number    engine.PhoneNumber
-	Variables map[string]string
-	Times     contact.Times
+	Number     engine.PhoneNumber
+	Alternates contact.Alternates // the person's other numbers
+	Variables  map[string]string
+	Times      contact.Times
 }
 
 // Create makes a draft campaign.
@@ -74,6 +75,7 @@ type Act struct {
 type Trigger struct {
 	Campaign    engine.CampaignID
 	Number      engine.PhoneNumber
+	Alternates  contact.Alternates // the person's other numbers; "" leaves a known contact those it has
 	Variables   map[string]string
 	Times       contact.Times
 	Who         engine.Who
@@ -92,6 +94,9 @@ type TriggerReply struct {
 	AttemptID      engine.AttemptID  `json:"attempt_id,omitempty"`
 	NextEligibleAt *time.Time        `json:"next_eligible_at,omitempty"`
 	Reason         string            `json:"reason,omitempty"`
+	// NumberPosition tells, when the number is not the first of the contact that has it, which of them
+	// it is: 2 is the second.
+	NumberPosition int `json:"number_position,omitempty"`
 }
 
 // Exclude suppresses contacts by number or by metadata keys (all must match).

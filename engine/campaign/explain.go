@@ -63,6 +63,14 @@ type Question struct {
 // progress, something forbids the call, the contact itself waits, and only then constraints of the
 // whole campaign.
 func Explain(q Question) Explanation {
+	e := q.explain()
+	if c := q.Contact; c.Alternates != "" && c.Attempt == "" && c.DueAt != nil && e.Code != WhySuppressed {
+		e.Message += fmt.Sprintf("; number %d of %d is called next", c.Choice.Place()+1, 1+c.Alternates.Len())
+	}
+	return e
+}
+
+func (q Question) explain() Explanation {
 	c := q.Contact
 	switch {
 	case c.State == contact.Excluded:
@@ -77,6 +85,12 @@ func Explain(q Question) Explanation {
 		return until(WhyResultAwaited, *c.ResultDueAt, "its conversation is over; the bot's result is awaited until then")
 	case q.Facts.Excluded:
 		return because(string(contact.Excluded), "its number is excluded from this campaign")
+	case c.Choice.Stopped():
+		return because(WhySuppressed,
+			"somebody at one of its numbers asked not to be called; it is excluded when its turn comes")
+	case q.Facts.Suppressed && c.Alternates != "":
+		return because(WhySuppressed, "the numbers at which it may still be called are all on the suppression list of "+
+			"this installation; it becomes final when its turn comes")
 	case q.Facts.Suppressed:
 		return because(WhySuppressed,
 			"its number is on the suppression list of this installation; it becomes final when its turn comes")

@@ -68,6 +68,14 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	// Forbidden.
 	ask("suppressed", nil, func(q *Question) { q.Facts.Suppressed = true })
 	ask("excluded", nil, func(q *Question) { q.Facts.Excluded = true })
+	several := func(choice contact.Choice) func(*Question) {
+		return func(q *Question) {
+			q.Contact.Alternates, q.Contact.Choice = contact.NewAlternates([]contact.Alternate{{Number: "+4930111"}}), choice
+		}
+	}
+	ask("suppressed", nil, several(contact.ChoiceStopped))
+	ask("suppressed", nil, func(q *Question) { several(1)(q); q.Facts.Suppressed = true })
+	ask("queued", nil, several(1))
 	ask("campaign_not_started", nil, func(q *Question) { q.Campaign.State = Draft })
 	ask("campaign_ended", nil, func(q *Question) { q.Campaign.State = Failed })
 	// Its own time.

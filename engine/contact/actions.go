@@ -42,7 +42,7 @@ func (m *Machine) books(ev Event) {
 	a, c := ev.Attempt, &m.C
 	c.Attempt, c.DueAt, c.ResultDueAt = "", nil, nil
 	c.LastOutcome, c.Max = a.Outcome, ev.Policy.MaxAttempts
-	c.Tries = m.counted(ev)
+	c.Tries, c.Choice = m.counted(ev), m.chosen(ev)
 	if a.Consumed {
 		c.Used++
 		c.Unconsumed = 0
@@ -249,6 +249,7 @@ func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 // heard stores a result's data on the contact.
 func (m *Machine) heard(ev Event) {
 	m.C.HasResult, m.C.LastDisposition = true, ev.Attempt.Disposition
+	m.C.Choice = m.chosen(ev)
 }
 
 func (m *Machine) result(ev Event) {
@@ -359,6 +360,7 @@ func (m *Machine) newReason(ev Event) { m.C.Reason = ev.Reason }
 // waits for the end of its call.
 func (m *Machine) merge(ev Event) {
 	m.mergeVariables(ev)
+	m.C.TakeNumbers(ev.Number, ev.Alternates)
 	m.keep(ev)
 	m.retime(ev)
 }
@@ -388,6 +390,7 @@ func Merged(old, newer map[string]string) map[string]string {
 func (m *Machine) reopen(ev Event) {
 	m.mergeVariables(ev)
 	m.fresh(ev)
+	m.C.TakeNumbers(ev.Number, ev.Alternates)
 	m.C.TakeAnew(ev.At, ev.Times)
 	class := DueTrigger
 	if ev.Kind == Readmitted {
@@ -406,7 +409,7 @@ func (m *Machine) fresh(ev Event) {
 	c := &m.C
 	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
-	c.Tries, c.LastTalk, c.LongestTalk = 0, 0, 0
+	c.Tries, c.LastTalk, c.LongestTalk, c.Choice = 0, 0, 0, c.Choice&ChoiceStopped
 	m.newest(CallbackNone, "", time.Time{})
 	c.CallbackAt, c.CallbackExtra = nil, false
 	c.Ends |= EndOf(c.State)

@@ -134,14 +134,15 @@ func (w CallbackState) Among() (list []CallbackState) {
 // Contact is one person in a campaign: the exported state of the machine,
 // stored as one row.
 type Contact struct {
-	ID        engine.ContactID
-	Campaign  engine.CampaignID
-	Number    engine.PhoneNumber
-	Variables map[string]string
-	Position  int64  // list order within the campaign, unique, ascending
-	Source    string // csv, api, trigger
-	Run       int
-	State     State
+	ID         engine.ContactID
+	Campaign   engine.CampaignID
+	Number     engine.PhoneNumber // the first of the person's numbers; identifies the contact in its campaign
+	Alternates Alternates         // the others
+	Variables  map[string]string
+	Position   int64  // list order within the campaign, unique, ascending
+	Source     string // csv, api, trigger
+	Run        int
+	State      State
 	// Reason is, of Failed, an outcome or attempts_exhausted; of a merge or an exclusion, its note; of
 	// one that waits for the cap on calls to its number, or for the eligibility hook, the code.
 	Reason          string
@@ -158,6 +159,7 @@ type Contact struct {
 	ConnectedOnce    bool          // at least one connected attempt in this run
 	HasResult        bool          // a result is stored in this run
 	RangUnanswered   bool          // the last attempt rang and was not answered
+	Choice           Choice        // which of the person's numbers is called next (NextNumber)
 	Tries            cadence.Tries // consumed attempts since the contact was given its attempts
 	Ends             Ends          // its earlier ends in this run: its states when it was excluded, or reopened
 

@@ -46,6 +46,8 @@ const (
 	fateUsedUp    fate = "waits, no attempt left"
 	fateHeard     fate = "waits, no attempt left, result stored"
 	fateGranted   fate = "granted"
+	fateNext      fate = "number invalid, another left"
+	fateSkip      fate = "number suppressed, another left"
 )
 
 func (m *Machine) judge(ev Event) fate {
@@ -68,6 +70,9 @@ func (m *Machine) judge(ev Event) fate {
 	case CallbackDropped:
 		return m.judgeDropped(ev)
 	case Suppressed:
+		if m.barsOne(ev) {
+			return fateSkip
+		}
 		return m.judgeSuppression()
 	case Deferred:
 		return m.judgeDeferral(ev)
@@ -196,7 +201,15 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 		return fateAbandoned
 	case m.callbackGranted(ev):
 		return fateCallback
-	case !a.Consumed && a.Outcome != engine.OutcomeBlocked:
+	case m.goesOn(ev):
+		if over != fateNone {
+			return over
+		}
+		if a.Consumed {
+			return fateNext
+		}
+		return fateSkip
+	case !a.Consumed && a.Outcome != engine.OutcomeBlocked && !m.chosen(ev).Stopped():
 		if over != fateNone {
 			return over
 		}
@@ -237,7 +250,7 @@ func (m *Machine) judgeHeard(ev Event, f fate) fate {
 			return f // the callback is still to come, also one whose replacement was withdrawn
 		}
 		return fateCompleted
-	case fateRetry, fateStopped, fateClosed, fateNone:
+	case fateRetry, fateNext, fateSkip, fateStopped, fateClosed, fateNone:
 		return fateCompleted
 	default: // not changed by a late result, or a callback
 		return f
@@ -374,7 +387,7 @@ func closedFate(s State) fate {
 func (m *Machine) wished(ev Event) (t time.Time, ok bool) {
 	a := ev.Attempt
 	switch {
-	case !ev.Policy.Callbacks || m.C.ExcludeAfterCall || a.DoNotCall:
+	case !ev.Policy.Callbacks || m.C.ExcludeAfterCall || a.DoNotCall || m.C.Choice.Stopped():
 	case a.Callback != nil && a.Callback.At != nil && a.Connected:
 		return *a.Callback.At, true
 	case a.Callback != nil && a.Connected:

@@ -38,6 +38,7 @@ func moves() []move {
 		plain(Reached),
 		end("no_answer", engine.OutcomeNoAnswer, rang),
 		end("rejected", engine.OutcomeRejected),
+		end("invalid", engine.OutcomeInvalidNumber),
 		end("machine", engine.OutcomeMachine),
 		end("abandoned", engine.OutcomeAbandoned),
 		end("cancelled", engine.OutcomeCancelled),
@@ -68,7 +69,10 @@ func moves() []move {
 		plain(ExcludedBy),
 		{"excluded_by in call", ExcludedBy,
 			func(*world) Event { return Event{Kind: ExcludedBy, InCall: true, Reason: "asked"} }},
-		plain(Readmitted), plain(Suppressed), plain(Triggered), plain(WindowEnded), plain(RunStopped),
+		plain(Readmitted), plain(Suppressed),
+		{"suppressed, one number", Suppressed,
+			func(w *world) Event { return Event{Kind: Suppressed, Number: w.m.C.NextNumber()} }},
+		plain(Triggered), plain(WindowEnded), plain(RunStopped),
 		{"run_reset", RunReset, func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1} }},
 		{"run_reset for the unreached", RunReset,
 			func(w *world) Event { return Event{Kind: RunReset, Run: w.m.C.Run + 1, Unreached: true} }},
@@ -172,9 +176,10 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 	all := table.Rows()
 	taken := map[int]bool{}
 	listAll := func(p *Policy) { p.Redial.OnSystem = append(p.Redial.OnSystem, engine.OutcomeConnectedNoResult) }
-	visit := func(policy func(*Policy)) func(string, move, *world, *world, error) {
+	visit := func(policy func(*Policy), others ...engine.PhoneNumber) func(string, move, *world, *world, error) {
 		return func(_ string, mv move, before, _ *world, _ error) {
 			w := before.clone(t)
+			w.m.C.Number, w.m.C.Alternates = one, person(t, others...).m.C.Alternates
 			w.wait(time.Second)
 			policy(&w.p)
 			ev := mv.ev(w)
@@ -198,6 +203,7 @@ func TestEveryRowOfTheTableIsTaken(t *testing.T) {
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { policy(p) }))
 		explore(t, func(p *Policy) {}, visit(func(p *Policy) { listAll(p); policy(p) }))
 		explore(t, under(2*time.Minute), visit(policy))
+		explore(t, func(p *Policy) {}, visit(policy, two))
 	}
 	for i, r := range all {
 		if !taken[i] {

@@ -76,6 +76,7 @@ func (p *Policy) clip(t time.Time) (time.Time, bool) {
 type Attempt struct {
 	ID          engine.AttemptID
 	From        engine.PhoneNumber // of Reserved
+	To          engine.PhoneNumber // which of the person's numbers it called; "" = the one chosen
 	Run         int                // of the attempt, 0 = the contact's
 	Outcome     engine.Outcome
 	Consumed    bool
@@ -113,9 +114,13 @@ type Event struct {
 	InCall    bool              // for ExcludedBy: a conversation is live
 	Variables map[string]string // of Triggered: merged in
 	Times     Times             // of Triggered and Readmitted: the newest
-	Run       int               // of RunReset
-	Unreached bool              // for RunReset: only contacts that were never connected are dialled again
-	Restarted bool              // for ResultTimedOut: the next run is being prepared, which ends the wait
+	// Number and Alternates are the numbers of the request of Triggered and Readmitted; of Suppressed,
+	// Number is the one of several that is, "" for all.
+	Number     engine.PhoneNumber
+	Alternates Alternates
+	Run        int  // of RunReset
+	Unreached  bool // for RunReset: only contacts that were never connected are dialled again
+	Restarted  bool // for ResultTimedOut: the next run is being prepared, which ends the wait
 }
 
 // Machine drives one contact. C is its whole state.

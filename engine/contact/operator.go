@@ -21,6 +21,8 @@ func (m *Machine) Refusal(ev Event) error {
 	switch {
 	case c.State == Excluded || c.ExcludeAfterCall:
 		return engine.Conflict("contact_excluded", "")
+	case c.Choice.Stopped():
+		return engine.Conflict(engine.CodeSuppressed, "")
 	case c.Attempt != "":
 		return engine.Conflict("call_in_progress", "")
 	case c.Expired(ev.At):

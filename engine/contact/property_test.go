@@ -35,6 +35,9 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 		}
 	})
 	all := moves()
+	if d.Pick(2) == 0 {
+		w.m.C.Number, w.m.C.Alternates = one, drawOthers(d)
+	}
 	for range steps {
 		w.wait([]time.Duration{0, time.Second, 11 * time.Minute, time.Hour}[d.Pick(4)])
 		if c := &w.m.C; d.Pick(3) == 0 && c.DueAt != nil {
@@ -55,6 +58,13 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 		ev := mv.ev(w)
 		if mv.kind == Triggered || mv.kind == Readmitted {
 			ev.Times = drawTimes(w, d)
+			ev.Number = one
+			if w.m.C.Alternates != "" && d.Pick(2) == 0 {
+				ev.Number, ev.Alternates = two, drawOthers(d)
+			}
+		}
+		if mv.kind == ResultStored && d.Pick(6) == 0 {
+			ev.Attempt.DoNotCall = true
 		}
 		_ = w.apply(ev)
 		if s := w.m.C.State; (mv.kind == RunStopped || mv.kind == WindowEnded) && d.Pick(2) == 0 {
@@ -63,6 +73,11 @@ func stress(tb reporter, d enginetest.Draws, steps int) *world {
 		}
 	}
 	return w
+}
+
+func drawOthers(d enginetest.Draws) Alternates {
+	list := []Alternate{{two, ""}, {three, "office"}, {"+4930444", ""}, {"+4930555", "mobile"}}
+	return NewAlternates(list[:1+d.Pick(len(list))])
 }
 
 func drawTimes(w *world, d enginetest.Draws) (t Times) {

@@ -66,6 +66,9 @@ func attemptRows() []row {
 		fated(open, Attempted, fateCallback, Connected, (*Machine).toCallback,
 			"a contact with an active callback is not final"), fated(open, Attempted, fateAgain, "", (*Machine).again,
 			"an unconsumed attempt is tried again after a back-off"),
+		fated(open, Attempted, fateNext, Waiting, (*Machine).nextNumber, "on to the person's next number at once"),
+		fated(open, Attempted, fateSkip, "", (*Machine).nextNumber,
+			"a number on the suppression list leaves the person's others"),
 		fated(open, Attempted, fateCapped, "", (*Machine).capped,
 			"it waits until its number may be called again, and loses nothing by it"),
 		fated(open, Attempted, fateAwait, Connected, (*Machine).await, "connected until a result is stored"),
@@ -134,6 +137,7 @@ func excludeRows() []row {
 		{From: open, On: Readmitted, Do: (*Machine).keep, Why: "an exclusion that waits for the call's end is withdrawn"},
 		{From: processed, On: Readmitted, Ignore: true, Why: "not excluded"},
 
+		fated(open, Suppressed, fateSkip, "", (*Machine).barNumber, "the person is called at another number"),
 		fated(open, Suppressed, fateAwait, "", (*Machine).awaitOnly,
 			"no redial is to come, the result of its conversation is awaited"),
 		fated(open, Suppressed, fateHeard, Completed, (*Machine).suppressed,

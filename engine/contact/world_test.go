@@ -29,6 +29,7 @@ type world struct {
 	log []string
 
 	callbacks int // callback attempts that were consumed
+	called    engine.PhoneNumber
 }
 
 // newWorld is a campaign with three attempts, a retry delay of 10 min, no
@@ -129,6 +130,15 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("a redial on a day that has its attempts")
 	case c.NotBefore != nil && c.ExpiresAt != nil && !c.NotBefore.Before(*c.ExpiresAt):
 		w.fail("it may be called at no time")
+	case c.Alternates == "" && c.Choice != 0:
+		w.fail("a choice among one number")
+	case c.Choice.Place() > c.Alternates.Len():
+		w.fail("number %d of %d", c.Choice.Place()+1, 1+c.Alternates.Len())
+	case ev.Kind == Reserved && before.Choice.Out(before.Choice.Place()) && before.Choice.left(1+c.Alternates.Len()):
+		w.fail("a number is called that must not be called any more")
+	case ev.Kind != RunReset && ev.Kind != Readmitted && ev.Kind != Triggered && c.Choice.Stopped() && c.DueAt != nil &&
+		(before.DueAt == nil || before.Attempt != ""):
+		w.fail("due, though the person asked not to be called")
 	case c.Used > w.p.MaxAttempts+1:
 		w.fail("%d of %d attempts", c.Used, w.p.MaxAttempts)
 	case c.Used > w.p.MaxAttempts && w.callbacks == 0 && before.DueClass != DueCallback:
@@ -182,12 +192,13 @@ func attemptName(n int) engine.AttemptID { return engine.AttemptID(fmt.Sprintf("
 func (w *world) reserve() *world {
 	w.tb.Helper()
 	w.n++
+	w.called = w.m.C.NextNumber()
 	return w.must(Event{Kind: Reserved, Attempt: &Attempt{ID: attemptName(w.n)}})
 }
 
 // ended is the end of the live attempt, now.
 func (w *world) ended(o engine.Outcome, edit ...func(*Attempt)) Event {
-	a := &Attempt{ID: attemptName(w.n), Outcome: o, Consumed: true, EndedAt: w.now}
+	a := &Attempt{ID: attemptName(w.n), To: w.called, Outcome: o, Consumed: true, EndedAt: w.now}
 	for _, f := range edit {
 		f(a)
 	}

@@ -23,6 +23,13 @@ const PhoneColumn = "phone_number"
 // timeColumns are the columns that a list of contacts may have, for contact.Times.
 var timeColumns = [...]string{"not_before", "expires_at", "priority"}
 
+// OtherNumber is the column of the person's nth number, from 2 to contact.NumbersCap; LabelOf that of its
+// label.
+func OtherNumber(n int) string { return PhoneColumn + "_" + strconv.Itoa(n) }
+
+// LabelOf is the column of the label of the person's nth number.
+func LabelOf(n int) string { return OtherNumber(n) + "_label" }
+
 // RecordCap limits one record, in bytes: the variables of a contact have at most 16 KiB, which
 // quoting may double.
 const RecordCap = 64 << 10
@@ -30,10 +37,11 @@ const RecordCap = 64 << 10
 // Row is one row of the list.
 type Row struct {
 	// Line is where the row begins; the first line of the file is 1.
-	Line      int
-	Number    engine.PhoneNumber
-	Variables map[string]string
-	Times     contact.Times
+	Line       int
+	Number     engine.PhoneNumber
+	Alternates contact.Alternates
+	Variables  map[string]string
+	Times      contact.Times
 	// Given is the number as in the file, shortened: for the list of rejected rows.
 	Given string
 	// Reason is a stable code, Message a sentence; both are "" for a good row.
@@ -46,6 +54,7 @@ const (
 	MalformedRow     = "malformed_row"
 	VariablesInvalid = "variables_invalid"
 	TimesInvalid     = "times_invalid"
+	NumbersInvalid   = "numbers_invalid" // beside the first
 )
 
 // Reader reads the rows of a file.
@@ -56,8 +65,9 @@ type Reader struct {
 	names   []string // of the variables by column; "" for a column that is left out
 	phone   int      // the column of the numbers, whose name is not used
 	vars    int
-	times   [len(timeColumns)]int // their columns plus 1, 0 for none
-	now     time.Time             // zero: they are variables like all others
+	times   [len(timeColumns)]int                               // their columns plus 1, 0 for none
+	others  [contact.NumbersCap - 1]struct{ number, label int } // likewise
+	now     time.Time                                           // zero: they are variables like all others
 	mapped  map[string]string
 	country string
 	before  int // lines before the first one that csv sees
@@ -185,6 +195,9 @@ func (r *Reader) row(line int, fields []string) Row {
 	if row.Times, err = r.timesOf(fields); err != nil {
 		return refuse(row, TimesInvalid, err.Error())
 	}
+	if row.Alternates, err = r.alternatesOf(n, fields); err != nil {
+		return refuse(row, NumbersInvalid, err.Error())
+	}
 	return r.variables(row, fields)
 }
 
@@ -205,6 +218,38 @@ func (r *Reader) timesOf(fields []string) (contact.Times, error) {
 		return contact.Times{}, errors.New(wrong[0].Field + " " + wrong[0].Message)
 	}
 	return t, nil
+}
+
+// alternatesOf reads the person's numbers beside the first; empty cells are left out.
+func (r *Reader) alternatesOf(first engine.PhoneNumber, fields []string) (contact.Alternates, error) {
+	cell := func(column int) string {
+		if column == 0 || column > len(fields) {
+			return ""
+		}
+		return strings.TrimSpace(fields[column-1])
+	}
+	var list []contact.Alternate
+	for i, at := range r.others {
+		text, label := cell(at.number), cell(at.label)
+		switch {
+		case text == "" && label != "":
+			return "", errors.New(LabelOf(i+2) + " labels no number: " + OtherNumber(i+2) + " is empty")
+		case text == "":
+			continue
+		}
+		n, err := parseNumber(text, r.country)
+		if err != nil {
+			return "", errors.New(OtherNumber(i+2) + " is no number that can be called, such as +4930901820")
+		}
+		if message := contact.CheckLabel(label); message != "" {
+			return "", errors.New(LabelOf(i+2) + " " + message)
+		}
+		if n == first || slices.ContainsFunc(list, func(a contact.Alternate) bool { return a.Number == n }) {
+			continue // a file often repeats the number where there is no other
+		}
+		list = append(list, contact.Alternate{Number: n, Label: strings.Clone(label)})
+	}
+	return contact.NewAlternates(list), nil
 }
 
 func (r *Reader) variables(row Row, fields []string) Row {
@@ -243,7 +288,8 @@ func (r *Reader) variables(row Row, fields []string) Row {
 }
 
 func refuse(row Row, reason, message string) Row {
-	row.Reason, row.Message, row.Number, row.Variables, row.Times = reason, message, "", nil, contact.Times{}
+	row.Reason, row.Message, row.Number, row.Alternates = reason, message, "", ""
+	row.Variables, row.Times = nil, contact.Times{}
 	return row
 }
 
@@ -363,7 +409,7 @@ func (r *Reader) columns(cells []string) error {
 	}
 	r.phone = -1
 	seen := make(map[string]struct{}, len(cells))
-	used, timed := 0, 0
+	used, special := 0, 0
 	for i, c := range cells {
 		name := strings.TrimSpace(c)
 		if to, is := r.mapped[name]; is {
@@ -377,7 +423,8 @@ func (r *Reader) columns(cells []string) error {
 		if isPhone {
 			name = PhoneColumn
 		}
-		if lower := strings.ToLower(name); !r.now.IsZero() && slices.Contains(timeColumns[:], lower) {
+		if lower := strings.ToLower(name); !r.now.IsZero() && (slices.Contains(timeColumns[:], lower) ||
+			r.other(lower) != nil) {
 			name = lower
 		}
 		_, twice := seen[name]
@@ -398,11 +445,15 @@ func (r *Reader) columns(cells []string) error {
 		seen[name] = struct{}{}
 		if k := slices.Index(timeColumns[:], name); k >= 0 && !r.now.IsZero() {
 			r.times[k], name = i+1, ""
-			timed++
+			special++
+		}
+		if column := r.other(name); column != nil && !r.now.IsZero() {
+			*column, name = i+1, ""
+			special++
 		}
 		r.names = append(r.names, name)
 	}
-	r.vars = len(seen) - 1 - timed // behind the number
+	r.vars = len(seen) - 1 - special // behind the number
 	if used < len(r.mapped) {
 		return engine.Invalid("missing_column", "The first line has no column "+r.unmapped(cells)+
 			", which the mapping names.")
@@ -413,6 +464,20 @@ func (r *Reader) columns(cells []string) error {
 	case r.vars > contact.VariableCountCap:
 		return engine.Invalid("too_many_columns", "A contact has at most "+strconv.Itoa(contact.VariableCountCap)+
 			" variables; leave columns out.")
+	}
+	return nil
+}
+
+// other is where the place of a column for one of the person's other numbers, or its label, is kept; nil
+// for any other column.
+func (r *Reader) other(name string) *int {
+	for i := range r.others {
+		switch name {
+		case OtherNumber(i + 2):
+			return &r.others[i].number
+		case LabelOf(i + 2):
+			return &r.others[i].label
+		}
 	}
 	return nil
 }

@@ -50,6 +50,30 @@ func good(line int, n string, vars ...string) Row {
 	return r
 }
 
+func TestColumnsMayHaveFurtherNumbersOfThePerson(t *testing.T) {
+	const file = "phone_number,Phone_Number_2,phone_number_2_label,phone_number_4,name\n" +
+		"+4915112345678,030 901820,Büro,,Ada\n" +
+		"+4915112345679,+4915112345679,,+4930901821,Bert\n" +
+		"+4915112345670,12,,,Carl\n" +
+		"+4915112345671,,Büro,,Dora\n"
+	r := NewMappedReader(strings.NewReader(file), Format{Country: "DE"}, time.Unix(1e9, 0))
+	want := []struct{ others, reason, says string }{
+		{"+4930901820\tBüro", "", ""}, {"+4930901821", "", ""},
+		{"", NumbersInvalid, "phone_number_2 is no number that can be called, such as +4930901820"},
+		{"", NumbersInvalid, "phone_number_2_label labels no number: phone_number_2 is empty"},
+	}
+	for i, w := range want {
+		row, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(row.Alternates) != w.others || row.Reason != w.reason || row.Message != w.says ||
+			w.reason == "" && len(row.Variables) != 1 {
+			t.Errorf("row %d: %+v, %q", i, row, string(row.Alternates))
+		}
+	}
+}
+
 func TestRowsOfAFileBecomeContacts(t *testing.T) {
 	f := func(name, file string, want ...Row) {
 		t.Helper()

@@ -102,21 +102,43 @@ func (b *Book) Reason(n engine.PhoneNumber, of map[string]string) (reason string
 	return "", false
 }
 
-// Covers says whether a contact that is about to be dialled is excluded.
+// Covers says whether a contact that is about to be dialled is excluded, by any of its numbers, or
+// asked not to be called at one of them.
 func (b *Book) Covers(c *contact.Contact) bool {
-	if c.State == contact.Excluded {
-		return true
-	}
-	_, ok := b.numbers[c.Number]
-	return ok
+	return c.State == contact.Excluded || c.Choice.Stopped() || b.names(c.Number, c.Alternates)
 }
 
-// Refuses says whether an addition is refused, by number or variables, while exclusions are sticky.
-func (b *Book) Refuses(n engine.PhoneNumber, vars map[string]string, sticky bool) bool {
+// names says whether one of a person's numbers is excluded.
+func (b *Book) names(n engine.PhoneNumber, others contact.Alternates) bool {
+	_, ok := b.numbers[n]
+	if ok || others == "" || len(b.numbers) == 0 {
+		return ok
+	}
+	for other := range others.Numbers() {
+		if _, ok := b.numbers[other]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// ReasonOf is the recorded reason of the exclusion of one of a contact's numbers, the first that is.
+func (b *Book) ReasonOf(c *contact.Contact) (reason string) {
+	for n := range c.Numbers() {
+		if reason, ok := b.numbers[n]; ok {
+			return reason
+		}
+	}
+	return ""
+}
+
+// Refuses says whether an addition is refused, by one of its numbers or by variables, while exclusions
+// are sticky.
+func (b *Book) Refuses(n engine.PhoneNumber, others contact.Alternates, vars map[string]string, sticky bool) bool {
 	if !sticky {
 		return false
 	}
-	if _, ok := b.numbers[n]; ok {
+	if b.names(n, others) {
 		return true
 	}
 	_, ok := b.Met(vars)
@@ -148,10 +170,12 @@ func Matches(vars, want map[string]string) bool {
 	return len(want) > 0
 }
 
-// Concerns says whether an exclusion, by number or by variables, applies to a contact.
-func Concerns(number engine.PhoneNumber, of map[string]string, n engine.PhoneNumber, vars map[string]string) bool {
+// Concerns says whether an exclusion, by number or by variables, applies to a contact with these
+// numbers and variables.
+func Concerns(number engine.PhoneNumber, of map[string]string, n engine.PhoneNumber, others contact.Alternates,
+	vars map[string]string) bool {
 	if number != "" {
-		return n == number
+		return n == number || others.Has(number)
 	}
 	return Matches(vars, of)
 }

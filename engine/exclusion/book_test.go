@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dialler/engine"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
 
@@ -46,10 +47,10 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 			for _, o := range all {
 				want = want || Matches(vars, o)
 			}
-			if got := b.Refuses("+4915100000000", vars, true); got != want {
+			if got := b.Refuses("+4915100000000", "", vars, true); got != want {
 				t.Fatalf("%v of %v: %v", vars, all, got)
 			}
-			if b.Refuses("+4915100000000", vars, false) {
+			if b.Refuses("+4915100000000", "", vars, false) {
 				t.Fatal("not sticky, and refused")
 			}
 		}
@@ -61,7 +62,27 @@ func TestExclusionsByMetadataRefuseWhatTheyMatchAndAreKeptOnce(t *testing.T) {
 		t.Errorf("%d are kept that were dropped", len(b.matches))
 	}
 	b.Add(&journal.Exclusion{Number: "+4915100000001", Reason: "asked"})
-	if n := engine.PhoneNumber("+4915100000001"); !b.Refuses(n, nil, true) {
+	if n := engine.PhoneNumber("+4915100000001"); !b.Refuses(n, "", nil, true) {
 		t.Error("a number is forgotten")
+	}
+}
+
+func TestAnExclusionByAnyNumberIsThePersons(t *testing.T) {
+	const one, two = engine.PhoneNumber("+4930111"), engine.PhoneNumber("+4930222")
+	others := contact.NewAlternates([]contact.Alternate{{Number: two}})
+	c := contact.Contact{Number: one, Alternates: others, State: contact.Pending}
+	b := NewBook([]journal.Exclusion{{Number: two, Reason: "asked"}})
+	if !b.Covers(&c) || b.ReasonOf(&c) != "asked" || !b.Refuses(one, others, nil, true) || b.Refuses(one, "", nil, true) {
+		t.Error("an exclusion by the second number")
+	}
+	if !Concerns(two, nil, one, others, nil) || Concerns("+4930333", nil, one, others, nil) {
+		t.Error("whom it concerns")
+	}
+	b.DropNumber(two)
+	if b.Covers(&c) {
+		t.Error("it was lifted")
+	}
+	if c.Choice = contact.ChoiceStopped; !b.Covers(&c) {
+		t.Error("the person asked not to be called")
 	}
 }

@@ -109,7 +109,7 @@ func (w *Watch) noteAll(rows []contact.Contact) {
 }
 
 func (w *Watch) note(row *contact.Contact) {
-	if row.ID != "" && (row.ID == w.Contact || w.Contact == "" && row.Number == w.Number) {
+	if row.ID != "" && (row.ID == w.Contact || w.Contact == "" && row.HasNumber(w.Number)) {
 		copied := *row
 		w.Contact, w.row = row.ID, &copied
 	}

@@ -56,7 +56,7 @@ func (s *tables) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
 		return journal.ErrSuppressed
 	}
 	for i := range w.Contacts {
-		if s.taken(&w.Contacts[i]) {
+		if s.taken(&w.Contacts[i], w.Fresh && i == 0) {
 			return journal.ErrContactExists
 		}
 	}

@@ -115,6 +115,7 @@ func (s *tables) set(r *row, c *contact.Contact) {
 		if r.c.Number != c.Number {
 			delete(b.numbers, r.c.Number)
 		}
+		b.unlist(r)
 	}
 	r.c = *c
 	for _, t := range []**time.Time{&r.c.DueAt, &r.c.ResultDueAt, &r.c.CallbackAt} {
@@ -124,15 +125,42 @@ func (s *tables) set(r *row, c *contact.Contact) {
 		}
 	}
 	b.numbers[c.Number] = r
+	for n := range c.Alternates.Numbers() {
+		b.others[n] = append(b.others[n], r)
+	}
 	b.position = max(b.position, c.Position)
 	r.enter()
 }
 
-// taken says whether another contact of the campaign has the number.
-func (s *tables) taken(c *contact.Contact) bool {
+// unlist forgets the numbers of a row beside its first.
+func (b *book) unlist(r *row) {
+	for n := range r.c.Alternates.Numbers() {
+		if b.others[n] = slices.DeleteFunc(b.others[n], func(o *row) bool { return o == r }); len(b.others[n]) == 0 {
+			delete(b.others, n)
+		}
+	}
+}
+
+// byNumber lists the contacts that have a number, the one whose first it is before the others, which
+// are in the order of the list.
+func (b *book) byNumber(n engine.PhoneNumber) (list []*row) {
+	if r := b.numbers[n]; r != nil {
+		list = append(list, r)
+	}
+	others := slices.Clone(b.others[n])
+	slices.SortFunc(others, func(x, y *row) int { return cmp.Compare(x.c.Position, y.c.Position) })
+	return append(list, others...)
+}
+
+// taken says whether another contact of the campaign has the number as its first, or at all if the
+// contact is new.
+func (s *tables) taken(c *contact.Contact, fresh bool) bool {
 	b := s.books[c.Campaign]
 	if b == nil {
 		return false
+	}
+	if fresh {
+		return slices.ContainsFunc(b.byNumber(c.Number), func(r *row) bool { return r.c.ID != c.ID })
 	}
 	r := b.numbers[c.Number]
 	return r != nil && r.c.ID != c.ID
@@ -176,15 +204,31 @@ func (s *tables) inList(id engine.CampaignID) []*row {
 	return rows
 }
 
-// ContactByNumber returns a campaign's contact with a number.
+// ContactByNumber returns a campaign's contact with a number: the one whose first it is, else the first
+// of those that have it beside.
 func (s *Roster) ContactByNumber(_ context.Context, id engine.CampaignID,
 	n engine.PhoneNumber) (c contact.Contact, ok bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.books[id]; b != nil && b.numbers[n] != nil {
-		return b.numbers[n].c, true, nil
+	if b := s.books[id]; b != nil {
+		if list := b.byNumber(n); len(list) > 0 {
+			return list[0].c, true, nil
+		}
 	}
 	return c, false, nil
+}
+
+// ContactsByNumber lists all contacts of a campaign that have a number.
+func (s *Roster) ContactsByNumber(_ context.Context, id engine.CampaignID,
+	n engine.PhoneNumber) (list []contact.Contact, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.books[id]; b != nil {
+		for _, r := range b.byNumber(n) {
+			list = append(list, r.c)
+		}
+	}
+	return list, nil
 }
 
 // ContactByID returns a contact.
@@ -248,8 +292,8 @@ func (s *tables) suppressed(n engine.PhoneNumber) bool {
 }
 
 // SuppressedContacts returns, sorted by identifier, up to limit contacts after a given one that
-// wait for a dial in the run although their number is suppressed: of these numbers, or of all when
-// none are given.
+// wait for a dial in the run although their numbers are all suppressed: with one of these, or all
+// such contacts when none are given.
 func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 	after engine.ContactID, limit int) (list []contact.Contact, _ error) {
 	s.mu.Lock()
@@ -258,10 +302,14 @@ func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run
 	if b == nil {
 		return nil, nil
 	}
+	found := map[*row]bool{}
 	look := func(n engine.PhoneNumber) {
-		r := b.numbers[n]
-		if r != nil && r.c.Run == run && waits(&r.c) && r.c.ID > after && s.suppressed(n) {
-			list = append(list, r.c)
+		for _, r := range b.byNumber(n) {
+			if r.c.Run == run && waits(&r.c) && r.c.ID > after && s.suppressed(n) && !found[r] &&
+				r.c.StopsFor(s.suppressed) {
+				found[r] = true
+				list = append(list, r.c)
+			}
 		}
 	}
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
@@ -279,8 +327,8 @@ func (s *Roster) SuppressedContacts(_ context.Context, id engine.CampaignID, run
 // newContact is a contact that waits for its first attempt; contacts that are added together share
 // the time.
 func newContact(n *campaign.NewContact, id engine.ContactID, at *time.Time) contact.Contact {
-	c := contact.Contact{ID: id, Number: n.Number, Variables: n.Variables, State: contact.Pending,
-		DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
+	c := contact.Contact{ID: id, Number: n.Number, Alternates: n.Alternates, Variables: n.Variables,
+		State: contact.Pending, DuePass: 1, CreatedAt: *at, UpdatedAt: *at, Version: 1}
 	c.Take(n.Times)
 	if c.DueAt = at; c.NotYet(*at) {
 		c.DueAt = c.NotBefore
@@ -312,7 +360,7 @@ func (s *Roster) AddContacts(_ context.Context, add journal.ContactInsert) (rep 
 		r := campaign.BatchResult{Status: campaign.RowDuplicate}
 		switch {
 		case excluded[n.Number] || !here && (old == nil || old.c.ID != n.ID) &&
-			b.excluded.Refuses(n.Number, n.Variables, sticky):
+			b.excluded.Refuses(n.Number, n.Alternates, n.Variables, sticky):
 			excluded[n.Number], r.Status = true, campaign.RowExcluded
 			if old != nil {
 				r.ContactID = old.c.ID

@@ -165,7 +165,7 @@ func (s *Roster) DueContacts(_ context.Context, id engine.CampaignID, run int, o
 		}
 	}
 	return b.runs[run].queue.due(order, limit, func(r *row) bool {
-		return r.left == s.asked || s.held(r.c.Number, order.Now)
+		return r.left == s.asked || s.held(r.c.NextNumber(), order.Now)
 	}), nil
 }
 
@@ -203,7 +203,7 @@ func (s *Roster) Callable(_ context.Context, id engine.CampaignID, run int, now 
 	for _, r := range b.rows {
 		c := &r.c
 		busy := c.Attempt != "" || c.ResultDueAt != nil
-		if c.Run == run && c.Open() && (busy || c.DueAt != nil && !c.Expired(now) && !s.suppressed(c.Number)) {
+		if c.Run == run && c.Open() && (busy || c.DueAt != nil && !c.Expired(now) && !c.StopsFor(s.suppressed)) {
 			return true, nil
 		}
 	}

@@ -10,16 +10,18 @@ import (
 func (s *Store) Erase(n, tombstone engine.PhoneNumber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	gone := map[engine.ContactID]bool{}
 	for _, b := range s.inOrder() {
 		if r := b.numbers[n]; r != nil {
 			c := r.c
-			c.Number, c.Variables = tombstone, nil
+			gone[c.ID] = true
+			c.Number, c.Alternates, c.Choice, c.Variables = tombstone, "", 0, nil
 			s.set(r, &c)
 		}
 		for _, run := range b.runs {
 			for id, c := range run.earlier {
 				if c.Number == n {
-					c.Number, c.Variables = tombstone, nil
+					c.Number, c.Alternates, c.Choice, c.Variables = tombstone, "", 0, nil
 					run.earlier[id] = c
 				}
 			}
@@ -35,7 +37,7 @@ func (s *Store) Erase(n, tombstone engine.PhoneNumber) {
 		}
 	}
 	for _, r := range s.attempts {
-		if r.a.To == n {
+		if r.a.To == n || gone[r.a.Contact] {
 			r.a.To, r.a.Variables, r.a.Transfer = tombstone, nil, nil
 		}
 	}

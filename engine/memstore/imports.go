@@ -125,7 +125,7 @@ func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Ga
 		old := b.numbers[r.Number]
 		was := old != nil && old.c.State == contact.Excluded
 		switch {
-		case standing.Refuses(r.Number, r.Variables, true) || s.suppressed(r.Number):
+		case standing.Refuses(r.Number, r.Alternates, r.Variables, true) || s.suppressed(r.Number):
 			o.imp.Excluded++
 			continue
 		case old != nil:
@@ -141,10 +141,11 @@ func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Ga
 			o.imp.Added++
 		}
 		// Adding a contact on purpose undoes an exclusion that is not sticky.
-		if b.excluded.Has(r.Number, nil) && (old == nil || was) {
-			out.Lifted = append(out.Lifted, r.Number)
-			s.putExclusion(journal.Exclusion{Campaign: a.Campaign, Number: r.Number, Lifted: true,
-				CreatedAt: g.Event.At})
+		for n := range (&contact.Contact{Number: r.Number, Alternates: r.Alternates}).Numbers() {
+			if b.excluded.Has(n, nil) && (old == nil || was) {
+				out.Lifted = append(out.Lifted, n)
+				s.putExclusion(journal.Exclusion{Campaign: a.Campaign, Number: n, Lifted: true, CreatedAt: g.Event.At})
+			}
 		}
 	}
 	if o.imp.Added > 0 {
@@ -183,7 +184,7 @@ func (s *Files) CheckImport(_ context.Context, k journal.Check) (campaign.Import
 	for i := range o.rows {
 		r := &o.rows[i]
 		switch {
-		case standing.Refuses(r.Number, r.Variables, true) || s.suppressed(r.Number):
+		case standing.Refuses(r.Number, r.Alternates, r.Variables, true) || s.suppressed(r.Number):
 			o.imp.Excluded++
 		case seen[r.Number] || b.numbers[r.Number] != nil:
 			o.imp.Duplicate++

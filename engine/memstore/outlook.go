@@ -37,7 +37,9 @@ func (s *Roster) Outlook(_ context.Context, id engine.CampaignID, run int, now t
 			skipped["processed"]++
 		case !waits(c):
 			skipped["in_progress"]++
-		case s.suppressed(c.Number):
+		case c.Choice.Stopped(): // excluded when its turn comes
+			skipped["excluded"]++
+		case c.StopsFor(s.suppressed):
 			skipped["suppressed"]++
 		case c.Expired(now):
 			skipped["expired"]++
@@ -103,8 +105,8 @@ func (s *Roster) WaitingNumbers(_ context.Context, id engine.CampaignID, run int
 	}
 	place := map[engine.PhoneNumber]int{}
 	for r := range b.run(run).queue.all {
-		n := r.c.Number
-		if s.suppressed(n) || r.c.Expired(now) {
+		n := r.c.NextNumber()
+		if r.c.StopsFor(s.suppressed) || r.c.Expired(now) {
 			continue
 		}
 		prefix := n[:min(len(n), campaign.GroupDigits)]

@@ -100,7 +100,8 @@ type book struct {
 	row      *campaign.Campaign // nil when none is stored, or it was removed
 	rows     []*row             // in the order of addition
 	numbers  map[engine.PhoneNumber]*row
-	position int64 // the highest one in use
+	others   map[engine.PhoneNumber][]*row // the contacts that have a number beside their first, in any order
+	position int64                         // the highest one in use
 	runs     map[int]*run
 	results  index[*row] // contacts that await a result, by its time-out
 	live     int         // attempts
@@ -160,7 +161,8 @@ func (s *tables) book(id engine.CampaignID) *book {
 }
 
 func newBook(h *history) *book {
-	return &book{numbers: map[engine.PhoneNumber]*row{}, runs: map[int]*run{}, answers: ledger{},
+	return &book{numbers: map[engine.PhoneNumber]*row{}, others: map[engine.PhoneNumber][]*row{},
+		runs: map[int]*run{}, answers: ledger{},
 		excludedAt: map[string]int{}, excluded: exclusion.NewBook(nil), history: h}
 }
 

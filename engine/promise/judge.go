@@ -24,6 +24,8 @@ type Judge struct {
 	attempts  map[engine.AttemptID]*dial
 	campaigns map[engine.CampaignID]*course
 	people    map[person]*standing
+	spent     map[engine.ContactID]*usedBy
+	renewals  int // how often somebody was given fresh attempts
 	calls     oneCall
 	rates     rates
 	rooms     rooms
@@ -84,13 +86,14 @@ type standing struct {
 	excluded bool
 	adding   int       // additions in progress
 	added    time.Time // when the last one began or ended
-	used     used
+	renewed  int       // the judge's renewals when whoever has it was last given fresh attempts
 }
 
 // NewJudge returns a judge that has heard nothing. It calls told for each broken promise.
 func NewJudge(told func(Broken)) *Judge {
 	return &Judge{told: told, attempts: map[engine.AttemptID]*dial{}, campaigns: map[engine.CampaignID]*course{},
-		people: map[person]*standing{}, listed: map[engine.PhoneNumber]bool{}, rooms: rooms{}}
+		people: map[person]*standing{}, spent: map[engine.ContactID]*usedBy{}, listed: map[engine.PhoneNumber]bool{},
+		rooms: rooms{}}
 }
 
 func (j *Judge) broke(c engine.CampaignID, format string, args ...any) {
@@ -181,7 +184,7 @@ func (j *Judge) Hear(at time.Time, f Fact) {
 	case Added:
 		j.adding(f.Campaign, f.Number, -1)
 	case CalledFor:
-		j.person(f.Campaign, f.Number).used = used{}
+		j.renewed(j.person(f.Campaign, f.Number))
 
 	case Lent:
 		j.rates.lend(at, f)

@@ -26,6 +26,7 @@ func (j *Judge) excluded(f Excluded) {
 func (j *Judge) adding(c engine.CampaignID, n engine.PhoneNumber, by int) {
 	p := j.person(c, n)
 	*p = standing{adding: p.adding + by, added: j.at}
+	j.renewed(p)
 }
 
 // within keeps those times of a sorted list that are less than d ago.

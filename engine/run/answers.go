@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -32,6 +33,7 @@ type Tables interface {
 
 	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
 	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
+	ContactsByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) ([]contact.Contact, error)
 	ContactsMatching(context.Context, engine.CampaignID, map[string]string) ([]contact.Contact, error)
 	ExcludedContacts(context.Context, engine.CampaignID, []engine.PhoneNumber) ([]contact.Contact, error)
 	SuppressedContacts(context.Context, engine.CampaignID, int, []engine.PhoneNumber, engine.ContactID,
@@ -104,10 +106,7 @@ func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 			m.Rows, m.Err = t.ContactsMatching(ctx, id, e.Match)
 			return m, true
 		}
-		row, ok, err := t.ContactByNumber(ctx, id, e.Number)
-		if m.Err = err; err == nil && ok {
-			m.Rows = []contact.Contact{row}
-		}
+		m.Rows, m.Err = t.ContactsByNumber(ctx, id, e.Number)
 		return m, true
 	case ReadExcluded:
 		m := &ExcludedRead{Read: e.Read, Again: e.Again, Left: e.Left}
@@ -299,7 +298,7 @@ func (a *Asked) readDue(ctx context.Context, t Tables, e ReadDue) *DueRead {
 	}
 	numbers := make([]engine.PhoneNumber, len(m.Rows))
 	for i := range m.Rows {
-		numbers[i] = m.Rows[i].Number
+		numbers[i] = m.Rows[i].NextNumber()
 	}
 	if m.Err = a.noteAbandons(ctx, t, numbers...); m.Err != nil || len(m.Rows) >= e.Limit {
 		return m
@@ -358,7 +357,8 @@ func (a *Asked) findOperated(ctx context.Context, t Tables, e FindOperated) *Ope
 	m.OK = m.OK && m.Row.Campaign == e.Command.Campaign
 	if e.Calls && m.OK && m.Err == nil {
 		var suppressed map[engine.PhoneNumber]journal.Suppression
-		if suppressed, m.Err = t.Suppressed(ctx, m.Row.Number); m.Err == nil && len(suppressed) > 0 {
+		suppressed, m.Err = t.Suppressed(ctx, slices.Collect(m.Row.Numbers())...)
+		if m.Err == nil && m.Row.StopsFor(func(n engine.PhoneNumber) bool { _, ok := suppressed[n]; return ok }) {
 			m.Err = journal.ErrSuppressed
 		}
 	}

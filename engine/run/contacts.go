@@ -253,6 +253,7 @@ func (s *Contacts) refuse(msg any, err error) {
 // spawn starts a contact actor with its first messages.
 func (s *Contacts) spawn(row contact.Contact, lost *attempt.Attempt, first []any) *Line {
 	l := s.newLine(row.ID, row.Number)
+	l.Alternates = row.Alternates
 	if s.Reading {
 		s.LiveWhileReading[row.ID] = struct{}{}
 	}

@@ -101,7 +101,7 @@ func (s *Intake) exclusionsImported(cmd *campaign.ExclusionsImported, from engin
 func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	keep := s.Triggers[:0]
 	for _, t := range s.Triggers {
-		if exclusion.Concerns(cmd.Number, cmd.Match, t.Row.Number, t.Row.Variables) {
+		if exclusion.Concerns(cmd.Number, cmd.Match, t.Row.Number, t.Row.Alternates, t.Row.Variables) {
 			delete(s.TriggersOf, t.Row.Number)
 			s.settled(t.Row.Number)
 			s.reply(t.Trigger.Request, nil, call.ErrContactExcluded)
@@ -115,7 +115,7 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	for _, epoch := range slices.Sorted(maps.Keys(s.Later)) { // triggers that wait for another of the same number
 		held := s.Later[epoch]
 		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
-			t.Command.Variables) {
+			t.Command.Alternates, t.Command.Variables) {
 			delete(s.Later, epoch)
 			s.reply(held.From, nil, call.ErrContactExcluded)
 		}
@@ -126,7 +126,7 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	for i := range s.Round.Candidates {
 		c := &s.Round.Candidates[i]
 		c.Overtaken = c.Overtaken || c.Trigger != nil && exclusion.Concerns(cmd.Number, cmd.Match, c.Row.Number,
-			c.Row.Variables)
+			c.Row.Alternates, c.Row.Variables)
 	}
 }
 
@@ -145,7 +145,8 @@ func (s *Intake) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
 	}
 	for i := range s.Newer {
 		x := &s.Newer[i]
-		yes = yes || r <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, cmd.Number, cmd.Variables)
+		yes = yes || r <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, cmd.Number,
+			cmd.Alternates, cmd.Variables)
 	}
 	if s.LookUps--; s.LookUps == 0 {
 		s.Newer = nil
@@ -171,7 +172,7 @@ func (s *Intake) excludeFound(op *ExcludeOp, m *ContactsFound) {
 	}
 	// Contacts that have an actor but are not stored yet (a trigger in progress).
 	for _, l := range s.linesInOrder() {
-		if exclusion.Concerns(op.Command.Number, op.Command.Match, l.Number, l.Variables) && !seen[l.ID] {
+		if exclusion.Concerns(op.Command.Number, op.Command.Match, l.Number, l.Alternates, l.Variables) && !seen[l.ID] {
 			op.Reply.Matched++
 			op.Awaited++
 			s.touch(l.ID, &call.Exclude{Reason: op.Command.Reason, Who: op.Who, Op: m.Op})

@@ -150,7 +150,7 @@ func (s *Intake) overtakeParked(cmd *campaign.Exclude) {
 			p.Event = &later
 		}
 		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
-			t.Command.Variables) {
+			t.Command.Alternates, t.Command.Variables) {
 			s.reply(p.From, nil, call.ErrContactExcluded)
 			continue
 		}

@@ -157,7 +157,7 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	became, added := make([]campaign.BatchResult, len(cmd.Contacts)), cmd.Contacts[:0:0]
 	sticky := s.M.C.Settings.StickyExclusion
 	for i, c := range cmd.Contacts {
-		if s.Excluded.Refuses(c.Number, c.Variables, sticky) || m.overtaken(&c) {
+		if s.Excluded.Refuses(c.Number, c.Alternates, c.Variables, sticky) || m.overtaken(&c) {
 			became[i].Status = campaign.RowExcluded
 			continue
 		}
@@ -185,7 +185,7 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 // contact.
 func (m *AddRows) overtaken(c *campaign.NewContact) bool {
 	return slices.ContainsFunc(m.Newer, func(x campaign.Exclude) bool {
-		return exclusion.Concerns(x.Number, x.Match, c.Number, c.Variables)
+		return exclusion.Concerns(x.Number, x.Match, c.Number, c.Alternates, c.Variables)
 	})
 }
 

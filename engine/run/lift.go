@@ -79,7 +79,7 @@ func (s *Intake) liftFound(op *LiftOp, m *ContactsFound) {
 		row := &m.Rows[i]
 		switch {
 		case row.State != contact.Excluded && !row.ExcludeAfterCall:
-		case s.Excluded.Refuses(row.Number, row.Variables, true):
+		case s.Excluded.Refuses(row.Number, row.Alternates, row.Variables, true):
 			kept = true // by another exclusion, or by a newer one
 		case s.over():
 		default:

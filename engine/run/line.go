@@ -5,20 +5,24 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
+	"dialler/engine/contact"
 	"dialler/engine/pacing"
 )
 
 // Line is a contact whose actor is running.
 type Line struct {
-	ID       engine.ContactID
-	Number   engine.PhoneNumber
-	Up       bool  // its actor takes commands
-	Buffer   []any // commands held while the actor is not up, or is asked to stop
-	Stopping bool
-	Attempt  engine.AttemptID
-	Phase    attempt.Phase
-	Seated   bool
-	Held     bool // seated before the call was answered
+	ID         engine.ContactID
+	Number     engine.PhoneNumber
+	Alternates contact.Alternates // the person's other numbers
+	Up         bool               // its actor takes commands
+	Buffer     []any              // commands held while the actor is not up, or is asked to stop
+	Stopping   bool
+	Place      int8 // of the number that is called, among the person's
+	Attempt    engine.AttemptID
+	Phase      attempt.Phase
+	Seated     bool
+	Held       bool // seated before the call was answered
 	// Unheard marks a call of an earlier owner, which keeps its seat until its state is known.
 	Unheard bool
 	// Before is the line's attempt at the time when an edit lowered the concurrency.
@@ -41,6 +45,37 @@ type Line struct {
 	// call was answered while no socket was open. Withdrawn says that it is being cancelled.
 	Node            engine.Incarnation
 	Bare, Withdrawn bool
+}
+
+// person is the contact as far as its numbers go.
+func (l *Line) person() *contact.Contact {
+	return &contact.Contact{Number: l.Number, Alternates: l.Alternates}
+}
+
+// called is the number that the line calls.
+func (l *Line) called() engine.PhoneNumber {
+	place := int8(0)
+	for n := range l.person().Numbers() {
+		if place == l.Place {
+			return n
+		}
+		place++
+	}
+	return l.Number
+}
+
+// calls notes which of the person's numbers the line calls.
+func (l *Line) calls(n engine.PhoneNumber) {
+	l.Place = int8(max(l.person().PlaceOf(n), 0)) //nolint:gosec // 0 to 4
+}
+
+// endFor ends what the line does at a number that is suppressed; a person with others is called there.
+func (l *Line) endFor(n engine.PhoneNumber, op int) *call.End {
+	end := &call.End{Reason: engine.CodeSuppressed, Op: op}
+	if l.Alternates != "" {
+		end.Number = n
+	}
+	return end
 }
 
 // Steps is a set of a contact's write numbers, from 1. There are hardly ever more than fit in Low.

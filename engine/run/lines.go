@@ -98,7 +98,7 @@ func (s *Floor) countAnswer(l *Line, abandoned bool, cause engine.AbandonCause) 
 		}
 		l.Ledger = c
 		s.Pace.Hours.Count(s.now, c)
-		s.emit(Abandoned{l.Number, cause})
+		s.emit(Abandoned{l.called(), cause})
 		return
 	}
 	s.Pace.Proof.Taken(s.concurrency())

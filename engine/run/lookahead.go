@@ -66,8 +66,7 @@ func (s *Contacts) dueRead(m *DueRead) (none bool) {
 		if s.Excluded.Covers(row) {
 			if !s.excluding(row) {
 				// The exclusion is stored, but a crash prevented the change of its contact.
-				reason, _ := s.Excluded.Reason(row.Number, nil)
-				s.touchRow(*row, &call.Exclude{Reason: reason})
+				s.touchRow(*row, &call.Exclude{Reason: s.Excluded.ReasonOf(row)})
 			}
 			continue
 		}
@@ -182,7 +181,7 @@ func (s *Contacts) deferClosed() {
 	for i := range rows {
 		c := contact.Machine{C: rows[i]}
 		before := c.C.Facts()
-		changed := contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].Number,
+		changed := contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].NextNumber(),
 			number.Zones)}
 		if c.C.Expired(s.now) {
 			changed.Kind = contact.Lapsed

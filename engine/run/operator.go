@@ -41,7 +41,7 @@ func (s *State) operateFound(m *OperateFound) error {
 	until, erasing := s.Erasing[m.Row.Number]
 	switch {
 	case err != nil:
-	case s.Excluded.Refuses(m.Row.Number, m.Row.Variables, true):
+	case s.Excluded.Refuses(m.Row.Number, m.Row.Alternates, m.Row.Variables, true):
 		err = call.ErrContactExcluded
 	case erasing && s.now.Before(until):
 		err = errBeingErased

@@ -29,7 +29,7 @@ type ExcludeOp struct {
 // excluding says whether an exclusion in progress already counts the contact.
 func (s *Contacts) excluding(c *contact.Contact) bool {
 	for _, op := range s.Ops {
-		if exclusion.Concerns(op.Command.Number, op.Command.Match, c.Number, c.Variables) {
+		if exclusion.Concerns(op.Command.Number, op.Command.Match, c.Number, c.Alternates, c.Variables) {
 			return true
 		}
 	}

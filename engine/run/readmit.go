@@ -30,13 +30,18 @@ func (s *Intake) liftAll(list []campaign.NewContact) {
 		return
 	}
 	var w journal.Write
-	for i := range list {
-		if _, excluded := s.Excluded.Reason(list[i].Number, nil); !excluded {
-			continue
+	lift := func(n engine.PhoneNumber) {
+		if _, excluded := s.Excluded.Reason(n, nil); excluded {
+			x := journal.Exclusion{Campaign: s.ID, Number: n, Lifted: true, CreatedAt: s.now}
+			s.Excluded.Add(&x)
+			w.Exclusions = append(w.Exclusions, x)
 		}
-		x := journal.Exclusion{Campaign: s.ID, Number: list[i].Number, Lifted: true, CreatedAt: s.now}
-		s.Excluded.Add(&x)
-		w.Exclusions = append(w.Exclusions, x)
+	}
+	for i := range list {
+		lift(list[i].Number)
+		for n := range list[i].Alternates.Numbers() {
+			lift(n)
+		}
 	}
 	if len(w.Exclusions) > 0 {
 		s.write(w)
@@ -81,13 +86,13 @@ next:
 	for i := range rows {
 		for j := range s.Readmission.Newer {
 			if exclusion.Concerns(s.Readmission.Newer[j].Number, s.Readmission.Newer[j].Match, rows[i].Number,
-				rows[i].Variables) {
+				rows[i].Alternates, rows[i].Variables) {
 				continue next
 			}
 		}
 		m := &call.Readmit{}
 		if c := given[rows[i].Number]; c != nil {
-			m.Variables, m.Times = c.Variables, c.Times
+			m.Number, m.Alternates, m.Variables, m.Times = c.Number, c.Alternates, c.Variables, c.Times
 		}
 		s.touchFound(r, rows[i], m)
 	}

@@ -179,6 +179,7 @@ func (s *State) reported(m *Reported) {
 	if l == nil {
 		l = s.newLine(m.Row.ID, m.Row.Number)
 	}
+	l.Alternates = m.Row.Alternates
 	// A restarted contact numbers its writes from a new first step.
 	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
 	s.heard(l, m.Phase)
@@ -186,6 +187,7 @@ func (s *State) reported(m *Reported) {
 		if l.Attempt != m.Attempt {
 			l.begun(m.Attempt)
 		}
+		l.calls(m.To)
 		s.setPhase(l, m.Phase)
 		switch {
 		case m.Phase == attempt.PhaseServed:
@@ -203,7 +205,7 @@ func (s *State) reported(m *Reported) {
 			s.takeSeat(l)
 		case m.Phase == attempt.PhaseWaiting && !l.Seated:
 			s.enqueueWaiting(l)
-		case m.Phase != attempt.PhaseOver && !l.Seated && s.needsSeat(l.Number) && s.Busy < s.concurrency():
+		case m.Phase != attempt.PhaseOver && !l.Seated && s.needsSeat(l.called()) && s.Busy < s.concurrency():
 			s.Busy++
 			s.holdSeat(l)
 		}
@@ -324,7 +326,7 @@ func (s *State) recovered(m *Recovered) {
 			continue
 		}
 		if _, ok := s.Unwanted[c.Attempt.To]; ok {
-			s.send(l, &call.End{Reason: engine.CodeSuppressed})
+			s.send(l, l.endFor(c.Attempt.To, 0))
 		}
 		s.presumed(l, &c.Attempt)
 	}
@@ -340,6 +342,7 @@ func (s *State) presumed(l *Line, a *attempt.Attempt) {
 		return
 	}
 	l.Attempt = a.ID
+	l.calls(a.To)
 	s.setPhase(l, attempt.PhaseReleased)
 	l.Counted = a.ServedAt != nil && a.RevisableUntil == nil || a.Ending != nil &&
 		a.Ending.Outcome == engine.OutcomeAbandoned

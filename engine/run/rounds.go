@@ -113,7 +113,7 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 			s.lookForTrigger(&Trigger{Command: t.Trigger.Command}, t.Trigger.Request, false)
 			continue
 		}
-		needs := s.needsSeat(t.Row.Number)
+		needs := s.needsSeat(t.Row.NextNumber())
 		switch {
 		case t.Outdated:
 			s.queueTrigger(t)
@@ -133,7 +133,7 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 		if !ok {
 			break
 		}
-		needs := s.needsSeat(row.Number)
+		needs := s.needsSeat(row.NextNumber())
 		switch {
 		case s.Lines[row.ID] != nil || s.Excluded.Covers(&row):
 		case s.dialableFor(&row) <= 0:
@@ -213,7 +213,7 @@ func (s *Dialler) trunksReserved(m *TrunksReserved) {
 	}
 	want := make([]NumberWant, len(keep))
 	for i := range keep {
-		want[i] = NumberWant{Attempt: keep[i].Attempt, To: keep[i].Row.Number}
+		want[i] = NumberWant{Attempt: keep[i].Attempt, To: keep[i].Row.NextNumber()}
 		if s.M.C.Settings.StickyNumber {
 			want[i].Sticky = keep[i].Row.CalledFrom
 		}
@@ -251,7 +251,7 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 			s.holdPace(g.Constraint, g.RetryAt)
 			s.unreserve(c, g.Constraint)
 		case !open || c.Overtaken || s.Excluded.Covers(&c.Row) || s.wasTouched(c.Row.ID),
-			!c.Seated && s.needsSeat(c.Row.Number):
+			!c.Seated && s.needsSeat(c.Row.NextNumber()):
 			// Stopped, paused, excluded, touched, or abandoned by another campaign during the
 			// round.
 			s.releaseTrunk(c)
@@ -273,6 +273,7 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk,
 				Media: c.Media, From: g.From, Trigger: c.Trigger, SendWithin: within,
 				Validity: c.Validity.And(call.Validity{By: g.UseBy}), Carrier: carrier}})
+			l.calls(c.Row.NextNumber())
 			l.Attempt, l.Node, s.LastTrunk = c.Attempt, carrier, c.Trunk
 			l.SeatTarget, s.DialTarget = s.Round.SeatTarget, s.Round.SeatTarget
 			if c.Seated {

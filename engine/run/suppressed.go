@@ -20,9 +20,11 @@ func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 	op := &ExcludeOp{Request: from, Persisted: true, Found: true}
 	s.Ops[n] = op
 	for _, l := range s.linesInOrder() {
-		if _, ok := m.Numbers[l.Number]; ok {
-			op.Awaited++
-			s.send(l, &call.End{Reason: engine.CodeSuppressed, Op: n})
+		for own := range l.person().Numbers() {
+			if _, ok := m.Numbers[own]; ok {
+				op.Awaited++
+				s.send(l, l.endFor(own, n))
+			}
 		}
 	}
 	s.finishExclude(n)

@@ -57,7 +57,7 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 		s.reply(from, nil, err)
 		return
 	}
-	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
+	if s.refuses(&m.Command) {
 		s.refuseTrigger(&m.Command, from)
 		return
 	}
@@ -71,7 +71,7 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 		return
 	}
 	l := s.lineOf(m.Command.Number)
-	_, lifts := s.Excluded.Reason(m.Command.Number, nil)
+	lifts := s.Excluded.Refuses(m.Command.Number, m.Command.Alternates, nil, true)
 	switch {
 	case l != nil && m.Command.Idempotency.Present() && !m.Unanswered:
 		s.lookForTrigger(m, from, true)
@@ -82,6 +82,11 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	default:
 		s.addTriggered(&m.Command, &call.Trigger{Command: m.Command, Request: from}, false)
 	}
+}
+
+// refuses says whether a sticky exclusion refuses a trigger.
+func (s *Intake) refuses(cmd *campaign.Trigger) bool {
+	return s.Excluded.Refuses(cmd.Number, cmd.Alternates, cmd.Variables, s.M.C.Settings.StickyExclusion)
 }
 
 // tooLate refuses a trigger whose person a single-day campaign cannot call any more, or not yet.
@@ -131,8 +136,9 @@ func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
 	now := s.now
 	s.Fresh[cmd.Number] = s.Additions
 	c := contact.Contact{
-		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Variables: cmd.Variables, Position: now.UnixMicro(),
-		Source: "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
+		ID: s.newContactID(), Campaign: s.ID, Number: cmd.Number, Alternates: cmd.Alternates, Variables: cmd.Variables,
+		Position: now.UnixMicro(),
+		Source:   "trigger", Run: s.M.C.Run, State: contact.Pending, Max: s.M.C.Settings.MaxAttempts, DueAt: &now,
 		DueClass: contact.DueTrigger, DuePass: 1, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	c.Take(cmd.Times)
@@ -176,7 +182,7 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 		s.reply(m.Request, nil, s.notRunning())
 		return
 	}
-	if s.Excluded.Refuses(m.Command.Number, m.Command.Variables, s.M.C.Settings.StickyExclusion) {
+	if s.refuses(&m.Command) {
 		s.refuseTrigger(&m.Command, m.Request) // excluded while the database was asked
 		return
 	}
@@ -187,12 +193,12 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 		with := m.Command
 		with.Variables = contact.Merged(m.Row.Variables, with.Variables)
 		if m.Row.State != contact.Excluded &&
-			s.Excluded.Refuses(with.Number, with.Variables, s.M.C.Settings.StickyExclusion) {
+			s.refuses(&with) {
 			s.refuseTrigger(&with, m.Request)
 			return
 		}
 		if m.Row.State == contact.Excluded {
-			s.liftAll([]campaign.NewContact{{Number: m.Row.Number}})
+			s.liftAll([]campaign.NewContact{{Number: m.Row.Number, Alternates: m.Row.Alternates}})
 		}
 		if !s.reopenTriggered(m, t) {
 			s.touchFound(m.Read, m.Row, &call.Reopen{Trigger: t})
@@ -211,20 +217,23 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 		s.parkNow(&Trigger{Command: m.Command, LookUp: true}, m.Request)
 		return
 	}
-	s.liftAll([]campaign.NewContact{{Number: m.Command.Number}})
+	s.liftAll([]campaign.NewContact{{Number: m.Command.Number, Alternates: m.Command.Alternates}})
 	s.addTriggered(&m.Command, t, true)
 }
 
 // reopenTriggered makes a final contact wait for the decision whether it is dialled now; false when
 // the row that was found may not be the current one.
 func (s *Intake) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
-	if m.Row.Open() || m.Row.State == contact.Excluded && s.M.C.Settings.StickyExclusion ||
-		!s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
+	_, twice := s.TriggersOf[m.Row.Number] // by another of its numbers
+	if m.Row.Open() || m.Row.State == contact.Excluded && s.M.C.Settings.StickyExclusion || twice ||
+		m.Row.Choice.Stopped() || !s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
 		return false
 	}
 	row, now := m.Row, s.now
 	row.State, row.DueAt, row.DueClass, row.DuePass = contact.Pending, &now, contact.DueTrigger, 1
 	row.Variables = contact.Merged(row.Variables, t.Command.Variables)
+	row.Choice = 0
+	row.TakeNumbers(t.Command.Number, t.Command.Alternates)
 	if row.TakeAnew(s.now, t.Command.Times); row.NotYet(s.now) {
 		return false
 	}
@@ -249,7 +258,7 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 		return
 	}
 	first, _ := row.Earliest(s.now)
-	policy := s.rules.PolicyFor(row.Number, number.Zones)
+	policy := s.rules.PolicyFor(row.NextNumber(), number.Zones)
 	if at, ok := policy.Clip(first); ok {
 		row.DueAt = &at
 	}

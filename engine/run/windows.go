@@ -48,7 +48,7 @@ func (s *Record) windowOf(n engine.PhoneNumber) window.Window {
 
 // dialableFor is callableFor within the contact's own times.
 func (s *Record) dialableFor(c *contact.Contact) time.Duration {
-	return c.DialWithin(s.now, s.callableFor(c.Number))
+	return c.DialWithin(s.now, s.callableFor(c.NextNumber()))
 }
 
 // callableFor is how long, from now on, an INVITE to the number may leave: until its window closes

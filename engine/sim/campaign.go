@@ -35,6 +35,8 @@ type Installation struct {
 	Faults []Fault
 	// Timed is the share of people with times of their own, from Start on (0…1).
 	Timed float64
+	// Several is the share of people with several numbers, of which some are their neighbours' too (0…1).
+	Several float64
 	// Cadences are those that the campaigns may name.
 	Cadences []cadence.Named
 	// Prefixes are the prefixes of the contacts' numbers, used in turn; seven digits follow.

@@ -83,12 +83,13 @@ func (w *campaignWorld) strangers(c *campaignRecord, n int) (list []campaign.New
 func (w *campaignWorld) add(c *campaignRecord, list []campaign.NewContact) {
 	cmd := campaign.AddContacts{Campaign: c.id, Source: "api", Contacts: list, Who: operator}
 	w.ask(&request{c: c, what: "add", event: &run.AddRows{Command: cmd},
-		done: w.check.adding(c, run.NumbersOf(list)...)})
+		done: w.check.adding(c, w.check.numbersOf(c, list...)...)})
 }
 
 func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 	p := w.person(a.Trigger - 1)
-	cmd := campaign.Trigger{Campaign: c.id, Number: p.Number, Variables: p.Variables, Who: operator}
+	cmd := campaign.Trigger{Campaign: c.id, Number: p.Number, Alternates: p.Alternates, Variables: p.Variables,
+		Who: operator}
 	if a.NotBefore > 0 {
 		at := w.wall().Round(0).Add(a.NotBefore) // a date, as of a request: without a monotonic reading
 		cmd.Times.NotBefore = &at
@@ -101,11 +102,15 @@ func (w *campaignWorld) trigger(c *campaignRecord, a *PlannedAct) {
 		cmd.Idempotency = engine.Idempotency{Key: "key", Route: "trigger", Token: string(c.id) + a.At.String(),
 			BodyHash: "body"}
 	}
-	done := w.check.adding(c, p.Number)
+	done := w.check.adding(c, w.check.numbersOf(c, p)...)
 	w.ask(&request{c: c, what: "trigger", event: &run.Trigger{Command: cmd}, done: func(v any, err error) {
 		done(v, err)
 		w.check.triggered(c, cmd, v, err)
 		w.check.retimed(c, p.Number)
+		if rep, ok := v.(campaign.TriggerReply); ok && rep.NumberPosition > 0 {
+			row, _, _ := w.store.ContactByID(background, rep.ContactID)
+			w.check.retimed(c, row.Number)
+		}
 	}})
 }
 
@@ -120,8 +125,10 @@ func (w *campaignWorld) operate(c *campaignRecord, place int, cmd campaign.ActOn
 		return
 	}
 	cmd.Campaign, cmd.Contact, cmd.Who = c.id, row.ID, operator
-	w.check.hear(promise.CalledFor{Campaign: c.id, Number: row.Number})
-	w.check.given(c, row.Number)
+	for n := range row.Numbers() {
+		w.check.hear(promise.CalledFor{Campaign: c.id, Number: n})
+		w.check.given(c, n)
+	}
 	w.ask(&request{c: c, what: "operate", event: &run.Operate{Command: cmd},
 		done: func(any, error) { w.check.given(c, row.Number) }})
 }
@@ -207,7 +214,7 @@ type importing struct {
 
 func (w *campaignWorld) importFile(c *campaignRecord, list []campaign.NewContact) {
 	id := engine.ImportID("imp-" + string(c.id) + "-" + strconv.Itoa(c.added))
-	i := &importing{w: w, c: c, done: w.check.adding(c, run.NumbersOf(list)...),
+	i := &importing{w: w, c: c, done: w.check.adding(c, w.check.numbersOf(c, list...)...),
 		imp: campaign.Import{ID: id, Campaign: c.id, Filename: "list.csv", CreatedBy: operator}}
 	for k, p := range list {
 		i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(string(id) + "-" + strconv.Itoa(k)),

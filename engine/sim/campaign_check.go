@@ -175,6 +175,7 @@ func (k *checker) invite(r *runner, x *leg) {
 	if epoch := r.state.M.C.Epoch; epoch > 0 { // otherwise its run is loading and has no epoch yet
 		k.hear(promise.Acted{Identity: string(c.id), Epoch: epoch, By: r.name})
 	}
+	k.atItsNumber(c, x)
 	k.inTime(c, x)
 	zones := r.p.Zones(x.to)
 	k.onDay(c, x, zones)
@@ -182,6 +183,45 @@ func (k *checker) invite(r *runner, x *leg) {
 	k.placed(x)
 	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: zones})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
+}
+
+// numbersOf are all numbers at which adding people on purpose may have somebody called: theirs, and those
+// of the contacts that they turn out to be.
+func (k *checker) numbersOf(c *campaignRecord, list ...campaign.NewContact) (numbers []engine.PhoneNumber) {
+	for i := range list {
+		numbers = append(numbers, list[i].Number)
+		numbers = slices.AppendSeq(numbers, list[i].Alternates.Numbers())
+		rows, _ := k.w.store.ContactsByNumber(background, c.id, list[i].Number)
+		for r := range rows {
+			numbers = slices.AppendSeq(numbers, rows[r].Numbers())
+		}
+	}
+	return numbers
+}
+
+// atItsNumber checks that a person is called at one of his or her numbers, at none that must not be called
+// any more, and not after asking so.
+func (k *checker) atItsNumber(c *campaignRecord, x *leg) {
+	row, ok := k.calls(x)
+	if !ok || row.Alternates == "" {
+		return
+	}
+	switch place := row.PlaceOf(x.to); {
+	case place >= 0 && row.Choice.Out(place):
+		k.broke(c, "%s is called, which is invalid or suppressed", x.to.E164())
+	case row.Choice.Stopped():
+		k.broke(c, "%s is called, though the person asked not to be", x.to.E164())
+	}
+}
+
+// calls is the contact that a leg calls.
+func (k *checker) calls(x *leg) (row contact.Contact, ok bool) {
+	at, ok := k.w.stored(x.attempt)
+	if !ok {
+		return row, false
+	}
+	row, ok, _ = k.w.store.ContactByID(background, at.Contact)
+	return row, ok
 }
 
 // timesSettle is how long an INVITE may leave by what was known before: an intent is valid for sendBy,
@@ -198,11 +238,11 @@ func (k *checker) retimed(c *campaignRecord, n engine.PhoneNumber) {
 
 // inTime checks that nobody is called before not_before, or from expires_at on.
 func (k *checker) inTime(c *campaignRecord, x *leg) {
-	told, is := c.told[x.to]
+	row, ok := k.calls(x)
+	told, is := c.told[row.Number]
 	if is && k.w.now-told < timesSettle || k.steppedAt > 0 && k.w.now-k.steppedAt < timesSettle {
 		return
 	}
-	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
 	if wall := k.w.wall(); ok && (row.NotYet(wall) || row.Expired(wall)) {
 		k.broke(c, "%s is called at %s; it may be from %v until %v", x.to.E164(), wall, row.NotBefore, row.ExpiresAt)
 	}
@@ -215,17 +255,23 @@ func (k *checker) onDay(c *campaignRecord, x *leg, zones []string) {
 	if table == nil || table.PerDay == 0 || k.steppedAt > 0 {
 		return
 	}
-	row, ok, _ := k.w.store.ContactByNumber(background, c.id, x.to)
+	row, ok := k.calls(x)
 	if !ok || row.DueClass != contact.DueRetry {
 		return
 	}
+	since := c.restarted
+	for number := range row.Numbers() {
+		since = max(since, c.given[number])
+	}
 	hours := s.Window.For(zones)
 	day, n := hours.CallingDay(k.w.wall()), 0
-	for _, y := range k.dialled[x.to] {
-		at, _ := k.w.stored(y.attempt)
-		if y.of == c && y.attempt != x.attempt && at.Consumed && y.placedAt > max(c.given[x.to], c.restarted) &&
-			hours.CallingDay(k.w.wall().Add(y.placedAt-k.w.now)) == day {
-			n++
+	for number := range row.Numbers() {
+		for _, y := range k.dialled[number] {
+			at, _ := k.w.stored(y.attempt)
+			if at.Contact == row.ID && y.attempt != x.attempt && at.Consumed && y.placedAt > since &&
+				hours.CallingDay(k.w.wall().Add(y.placedAt-k.w.now)) == day {
+				n++
+			}
 		}
 	}
 	if n >= table.PerDay {
@@ -357,7 +403,9 @@ func (k *checker) excluding(c *campaignRecord, n engine.PhoneNumber, match map[s
 		}
 		rows, _ := k.w.store.ContactsMatching(background, c.id, match)
 		for i := range rows {
-			list = append(list, rows[i].Number)
+			if same, _ := k.w.store.ContactsByNumber(background, c.id, rows[i].Number); len(same) == 1 {
+				list = append(list, rows[i].Number)
+			}
 		}
 		return list
 	}

@@ -91,6 +91,9 @@ func DrawInstallation(seed uint64) Installation {
 	if d.chance(0.5) {
 		in.Timed = pick(d, 0.1, 0.5, 1)
 	}
+	if d.chance(0.4) {
+		in.Several = pick(d, 0.2, 1)
+	}
 	drawCadences(d, &in)
 	return in
 }
@@ -105,7 +108,7 @@ func drawCadences(d *dice, in *Installation) {
 			"no_answer: 1m, 1h, at most 2 · congestion: 2m · connected: 10m, at most 1", "busy: 1m · no_answer: 2m",
 			"at most 1 a day")
 		if d.chance(0.5) {
-			text += fmt.Sprintf(" · rejected: 1h · at most %d a day", d.in(1, 3))
+			text += fmt.Sprintf(" · rejected: 1h · at most %d a day · next number after %d", d.in(1, 3), d.in(1, 3))
 		}
 		c, wrong := cadence.Parse("rules", text)
 		if wrong != nil { // its last rule is there already

@@ -177,6 +177,30 @@ func TestNobodyIsCalledOutsideTheirTimesThroughACrashAndATakeover(t *testing.T) 
 	}
 }
 
+func TestEverybodyIsCalledAtTheirNumbersThroughACrashAndATakeover(t *testing.T) {
+	in := plain(80)
+	in.Several, in.Campaigns[0].Settings.MaxAttempts, in.Campaigns[0].Settings.RetryDelaySec = 1, 6, 600
+	in.People = callee.Standard()
+	in.People.Answer = callee.Always(0.2)
+	in.Faults = []Fault{{Kind: FaultCrash, At: 20 * time.Minute, Length: 20 * time.Second},
+		{Kind: FaultHandOver, At: time.Hour, Length: 5 * time.Second}}
+	w := newCampaignWorld(in.WithDefaults(), 13)
+	w.play()
+	if r := w.result(); r.Broken != nil || r.Campaigns[0].State != campaign.Completed {
+		t.Fatal(r.Broken, r.Campaigns[0].State)
+	}
+	at := map[int]int{}
+	for a := range w.store.AllAttempts() {
+		row, _, _ := w.store.ContactByID(background, a.Contact)
+		at[row.PlaceOf(a.To)]++
+	}
+	for place := range 3 {
+		if at[place] == 0 || at[-1] > 0 {
+			t.Errorf("calls by number: %v", at)
+		}
+	}
+}
+
 func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	in := plain(50)
 	w := newCampaignWorld(in.WithDefaults(), 7)

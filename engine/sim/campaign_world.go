@@ -140,8 +140,31 @@ var segmentOf = func() (list [segments]map[string]string) {
 }()
 
 func (w *campaignWorld) person(place int) campaign.NewContact {
-	return campaign.NewContact{Number: numberOf(w.in.Prefixes, place), Variables: segmentOf[place%segments],
-		Times: w.timesOf(place)}
+	return campaign.NewContact{Number: numberOf(w.in.Prefixes, place), Alternates: w.othersOf(place),
+		Variables: segmentOf[place%segments], Times: w.timesOf(place)}
+}
+
+// ownNumbers is from where on numbers are nobody's first.
+const ownNumbers = 5_000_000
+
+// othersOf are the numbers of a person beside the first, the same whenever he or she is added.
+func (w *campaignWorld) othersOf(place int) contact.Alternates {
+	if w.in.Several == 0 {
+		return ""
+	}
+	c := callee.ChanceOf(w.seed^0x5e7e2a1, uint64(place)) //nolint:gosec // mixed anyway
+	if c.At(1) >= w.in.Several {
+		return ""
+	}
+	var list []contact.Alternate
+	for i := range 1 + int(c.At(2)*(contact.NumbersCap-1)) {
+		n := ownNumbers + place*contact.NumbersCap + i
+		if c.At(uint64(3+i)) < 0.3 { //nolint:gosec // small
+			n = place + 1 + i // a neighbour's first number
+		}
+		list = append(list, contact.Alternate{Number: numberOf(w.in.Prefixes, n)})
+	}
+	return contact.NewAlternates(list)
 }
 
 // timesOf are the times of a person, the same whenever he or she is added.
@@ -196,7 +219,7 @@ func (w *campaignWorld) create(i int) {
 		}
 		x.ID, x.Position = engine.ContactID(fmt.Sprintf("%016x%016x", i+1, k)), int64(k)+1
 		person := w.person(p.First + k)
-		x.Number, x.Variables = person.Number, person.Variables
+		x.Number, x.Alternates, x.Variables = person.Number, person.Alternates, person.Variables
 		x.Take(person.Times)
 		if x.NotYet(*x.DueAt) {
 			x.DueAt = x.NotBefore

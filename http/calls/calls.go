@@ -99,6 +99,7 @@ type AttemptView struct {
 	Outcome        *engine.Outcome `json:"outcome"`
 	AwaitingResult bool            `json:"awaiting_result"`
 	Cause          string          `json:"abandon_cause,omitempty"`
+	ToNumber       string          `json:"to_number"` // of a person with several, the one that was called
 	FromNumber     string          `json:"from_number"`
 	Trunk          engine.TrunkID  `json:"trunk,omitempty"`
 	StartedAt      *time.Time      `json:"started_at"` // time of the INVITE, or of the reservation before it
@@ -141,8 +142,8 @@ func ViewAttempt(a *attempt.Attempt) AttemptView {
 	v := AttemptView{
 		AttemptID: a.ID, ShortID: a.ID.Short(), Direction: "outbound", Run: a.Run, Pass: a.Pass,
 		Number: a.Number, State: a.State,
-		Outcome: a.FinalOutcome(), AwaitingResult: a.AwaitsResult, Cause: string(a.Cause), FromNumber: a.From.E164(),
-		Trunk:     a.Trunk,
+		Outcome: a.FinalOutcome(), AwaitingResult: a.AwaitsResult, Cause: string(a.Cause), ToNumber: a.To.E164(),
+		FromNumber: a.From.E164(), Trunk: a.Trunk,
 		StartedAt: a.InviteAt, RingingAt: a.RingingAt, AnsweredAt: a.AnsweredAt, Connected: a.BotConnectedAt,
 		EndedAt: a.EndedAt, SessionID: string(a.Session), SIPReason: a.Friendly, Verdict: a.Verdict, AMD: viewAMD(a),
 		HungUpBy: a.HungUpBy, VariablesLeftOut: a.VariablesLeftOut, Callback: a.Callback, Quality: viewQuality(a.Quality),

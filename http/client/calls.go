@@ -59,6 +59,7 @@ type Attempt struct {
 	// AwaitingResult means that the conversation is over, and its result has neither come nor been
 	// given up.
 	AwaitingResult bool       `json:"awaiting_result"`
+	To             string     `json:"to_number"` // of a contact with several numbers, the one that was called
 	From           string     `json:"from_number"`
 	Trunk          string     `json:"trunk"`
 	StartedAt      *time.Time `json:"started_at"`
@@ -173,8 +174,10 @@ func (c *Client) HangUp(ctx context.Context, callID string) error {
 // Trigger adds one contact to a campaign.
 type Trigger struct {
 	CampaignID string `json:"campaign_id"`
-	Mobile     string `json:"mobile"`             // E.164 with plus
-	Metadata   any    `json:"metadata,omitempty"` // an object; it reaches the bot as variables
+	Mobile     string `json:"mobile"` // E.164 with plus
+	// Alternates are the person's other numbers, at most four; none leaves a known contact those it has.
+	Alternates []Alternate `json:"alternates,omitempty"`
+	Metadata   any         `json:"metadata,omitempty"` // an object; it reaches the bot as variables
 	// NotBefore and ExpiresAt say when the person may be called, Priority, from 0 to 9, how soon among
 	// those due; nil for not at all.
 	NotBefore *time.Time `json:"not_before,omitempty"`
@@ -192,6 +195,8 @@ type Triggered struct {
 	AttemptID      string     `json:"attempt_id"` // of dialled
 	NextEligibleAt *time.Time `json:"next_eligible_at"`
 	Reason         string     `json:"reason"` // if queued: why not now
+	// NumberPosition is which of the contact's numbers Mobile is, from 2 on; 0 for the first.
+	NumberPosition int `json:"number_position"`
 }
 
 // Dialled says whether the dial has begun.

@@ -9,11 +9,22 @@ import (
 	"time"
 )
 
+// Alternate is a number of a person beside the first.
+type Alternate struct {
+	Number string `json:"number"` // E.164 with plus
+	Label  string `json:"label,omitempty"`
+	// Barred means that it is invalid, or on the suppression list, and is not called any more in this run;
+	// it is never sent.
+	Barred bool `json:"barred,omitempty"`
+}
+
 // Contact is one person in a campaign.
 type Contact struct {
 	ContactID   string            `json:"contact_id"`
-	PhoneNumber string            `json:"phone_number"`
-	Status      string            `json:"status"` // pending, waiting, connected, …
+	PhoneNumber string            `json:"phone_number"` // the first
+	Alternates  []Alternate       `json:"alternates"`
+	NextNumber  string            `json:"next_number"` // of several, the one that is called next
+	Status      string            `json:"status"`      // pending, waiting, connected, …
 	Reason      string            `json:"reason"`
 	Attempts    int               `json:"attempts"`
 	MaxAttempts int               `json:"max_attempts"`
@@ -100,8 +111,9 @@ func (c *Client) RetryContact(ctx context.Context, campaignID, contactID string)
 
 // NewContact is a contact to be added.
 type NewContact struct {
-	Mobile   string `json:"mobile"` // E.164 with plus
-	Metadata any    `json:"metadata,omitempty"`
+	Mobile     string      `json:"mobile"` // E.164 with plus
+	Alternates []Alternate `json:"alternates,omitempty"`
+	Metadata   any         `json:"metadata,omitempty"`
 }
 
 // Added counts contacts by result.

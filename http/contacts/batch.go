@@ -56,9 +56,16 @@ func (s *API) batchItem(v *form.Value, now time.Time) (campaign.NewContact, *cam
 	var errs form.Errors
 	f := form.Form{Value: v, Errs: &errs}
 	to := f.Callee("mobile")
-	c := campaign.NewContact{Number: to.Number, Variables: f.Variables("metadata", true), Times: f.Times(now)}
+	alternates, others := f.Alternates(to.Number)
+	c := campaign.NewContact{Number: to.Number, Alternates: alternates, Variables: f.Variables("metadata", true),
+		Times: f.Times(now)}
 	f.Done()
 	var e *engine.Error
+	for i := range others {
+		if others[i].Number != "" && errors.As(s.Destinations.Destination(others[i]), &e) {
+			f.Fail(alternateField(i), e.Code, e.Detail)
+		}
+	}
 	switch {
 	case len(errs.List) > 0:
 		return c, &campaign.RowProblem{Code: "validation_failed", Detail: "The item failed validation; see errors.",

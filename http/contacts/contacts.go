@@ -48,6 +48,8 @@ func New(h *wire.Host, kept *idempotency.Replays, live *live.Feeds, f *download.
 type contactView struct {
 	ID          engine.ContactID  `json:"contact_id"`
 	PhoneNumber string            `json:"phone_number"`
+	Alternates  []alternateView   `json:"alternates,omitempty"`  // the person's other numbers
+	NextNumber  string            `json:"next_number,omitempty"` // of several, the one that is called next
 	Status      string            `json:"status"`
 	Reason      string            `json:"reason,omitempty"`
 	Attempts    int               `json:"attempts"`
@@ -69,6 +71,21 @@ type contactView struct {
 	Trail          []calls.AttemptView `json:"attempt_trail"` // newest last
 }
 
+// alternateView is a number of the person beside the first. Barred says that it is invalid or on the
+// suppression list, and is not called any more in this run.
+type alternateView struct {
+	Number string `json:"number"`
+	Label  string `json:"label,omitempty"`
+	Barred bool   `json:"barred,omitempty"`
+}
+
+func viewAlternates(c *contact.Contact) (list []alternateView) {
+	for i, a := range c.Alternates.List() {
+		list = append(list, alternateView{Number: a.Number.E164(), Label: a.Label, Barred: c.Choice.Out(i + 1)})
+	}
+	return list
+}
+
 type callbackView struct {
 	State contact.CallbackState `json:"state"`
 	At    *time.Time            `json:"at"`
@@ -82,6 +99,9 @@ func viewContact(cv *campaign.ContactView) contactView {
 		LastOutcome: c.LastOutcome, Variables: c.Variables, NextEligibleAt: c.DueAt,
 		NotBefore: c.NotBefore, ExpiresAt: c.ExpiresAt, Priority: c.Priority(),
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Trail: make([]calls.AttemptView, len(cv.Attempts)),
+	}
+	if v.Alternates = viewAlternates(c); v.Alternates != nil {
+		v.NextNumber = c.NextNumber().E164()
 	}
 	if c.Awaited() != "" {
 		v.LastResult, v.LastOutcome = "", "" // not final
@@ -234,12 +254,12 @@ func (s *API) Add(r *wire.Request) error {
 	rows, callees := contactRows(f, "contacts", maxContactsPerRequest, r.Began())
 	f.Done()
 	for i := range callees {
-		if callees[i].Number == "" {
+		if callees[i].to.Number == "" {
 			continue // named already
 		}
 		var e *engine.Error
-		if errors.As(s.Destinations.Destination(callees[i]), &e) {
-			f.Fail("contacts["+strconv.Itoa(i)+"].mobile", e.Code, e.Detail)
+		if errors.As(s.Destinations.Destination(callees[i].to), &e) {
+			f.Fail(callees[i].field, e.Code, e.Detail)
 		}
 	}
 	if err := f.Errs.Err(); err != nil {
@@ -254,11 +274,17 @@ func (s *API) Add(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, report)
 }
 
+// givenCallee is a number to be called, with the field that has it.
+type givenCallee struct {
+	field string
+	to    number.Callee
+}
+
 // contactRows reads the list of contacts; the fields are the trigger's.
 func contactRows(f form.Form, field string, limit int, now time.Time) (rows []campaign.NewContact,
-	callees []number.Callee) {
+	callees []givenCallee) {
 	items := f.Items(field, limit)
-	rows, callees = make([]campaign.NewContact, 0, len(items)), make([]number.Callee, 0, len(items))
+	rows, callees = make([]campaign.NewContact, 0, len(items)), make([]givenCallee, 0, len(items))
 	for i := range items {
 		item := &items[i]
 		at := field + "[" + strconv.Itoa(i) + "]"
@@ -268,9 +294,13 @@ func contactRows(f form.Form, field string, limit int, now time.Time) (rows []ca
 		}
 		row := form.Form{Value: item, Path: f.Name(at), Errs: f.Errs}
 		to := row.Callee("mobile")
-		rows = append(rows, campaign.NewContact{Number: to.Number, Variables: row.Variables("metadata", true),
-			Times: row.Times(now)})
-		callees = append(callees, to)
+		alternates, others := row.Alternates(to.Number)
+		rows = append(rows, campaign.NewContact{Number: to.Number, Alternates: alternates,
+			Variables: row.Variables("metadata", true), Times: row.Times(now)})
+		callees = append(callees, givenCallee{at + ".mobile", to})
+		for k := range others {
+			callees = append(callees, givenCallee{at + "." + alternateField(k), others[k]})
+		}
 		row.Done()
 	}
 	return rows, callees

@@ -2,6 +2,7 @@ package contacts
 
 import (
 	nethttp "net/http"
+	"strconv"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
@@ -18,9 +19,11 @@ func (s *API) Trigger(r *wire.Request) error {
 			return nil, err
 		}
 		to := f.Callee("mobile")
+		alternates, others := f.Alternates(to.Number)
 		cmd := campaign.Trigger{
 			Campaign:    engine.CampaignID(f.Text("campaign_id", form.Required, 64)),
 			Number:      to.Number,
+			Alternates:  alternates,
 			Variables:   f.Variables("metadata", true),
 			Times:       f.Times(r.Began()),
 			Who:         r.Who(),
@@ -39,6 +42,14 @@ func (s *API) Trigger(r *wire.Request) error {
 		if err := wire.MayCall(s.Destinations, "mobile", to); err != nil {
 			return nil, err
 		}
+		for i := range others {
+			if err := wire.MayCall(s.Destinations, alternateField(i), others[i]); err != nil {
+				return nil, err
+			}
+		}
 		return s.Campaigns.Trigger(r.Ctx(), cmd)
 	})
 }
+
+// alternateField names the number of an entry of a person's alternates.
+func alternateField(i int) string { return form.AlternatesField + "[" + strconv.Itoa(i) + "].number" }

@@ -60,7 +60,13 @@ var statements = map[string]string{
 		CROSS JOIN LATERAL (
 			SELECT id, campaign_id, number FROM contacts WHERE (campaign_id, number) >= (u.campaign_id, u.number)
 			ORDER BY campaign_id, number LIMIT 1
-		) c WHERE c.campaign_id = u.campaign_id AND c.number = u.number AND c.id <> u.id`,
+		) c WHERE c.campaign_id = u.campaign_id AND c.number = u.number AND c.id <> u.id
+		UNION ALL SELECT u.id FROM unnest($1::text[], $2::text[], $3::uuid[]) AS u(campaign_id, number, id)
+		CROSS JOIN LATERAL (
+			SELECT contact_id, campaign_id, number FROM contact_numbers
+			WHERE (campaign_id, number) >= (u.campaign_id, u.number)
+			ORDER BY campaign_id, number LIMIT 1
+		) c WHERE c.campaign_id = u.campaign_id AND c.number = u.number AND c.contact_id <> u.id`,
 	// An attempt that is stored as ended is a repeat of an old write: it takes no hold and is not
 	// refused.
 	"holds": `WITH done AS (

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,8 @@ func (s *Roster) oneContact(ctx context.Context, where string, args ...any) (c c
 	return c, err == nil, s.db.Wrap("contact not read", err)
 }
 
-// ContactByNumber returns the contact with that number; ok is false when the campaign has none.
+// ContactByNumber returns the contact with that number: the one whose first it is, else the first of
+// those that have it beside; ok is false when the campaign has none.
 func (s *Roster) ContactByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) (c contact.Contact,
 	ok bool, err error) {
 	c, ok, err = s.byNumber.Of(ctx, table.NumberOf{Campaign: id, Number: n})
@@ -57,16 +59,36 @@ func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (m
 	for i, k := range keys {
 		campaigns[i], numbers[i] = string(k.Campaign), string(k.Number)
 	}
-	rows, _ := s.db.Read.Query(ctx, "SELECT "+column.Names(table.ContactColumns,
-		"c")+`, v.variables FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) u(campaign_id, number)) u
-		JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number
-		LEFT JOIN contact_variables v ON v.contact_id = c.id`, pool.PlannedEachTime, campaigns, numbers)
+	rows, _ := s.db.Read.Query(ctx, `WITH u AS (SELECT DISTINCT * FROM unnest($1::text[], $2::text[])
+			u(campaign_id, number)), found AS (
+			SELECT c.id FROM u JOIN contacts c ON c.campaign_id = u.campaign_id AND c.number = u.number
+			UNION SELECT n.contact_id FROM u JOIN contact_numbers n ON n.campaign_id = u.campaign_id
+				AND n.number = u.number
+		) SELECT `+column.Names(table.ContactColumns, "c")+`, v.variables FROM found f JOIN contacts c ON c.id = f.id
+		LEFT JOIN contact_variables v ON v.contact_id = c.id ORDER BY c.position DESC`,
+		pool.PlannedEachTime, campaigns, numbers)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	found := make(map[table.NumberOf]contact.Contact, len(list))
+	for i := range list { // the first of those that have it beside their first stays
+		for n := range list[i].Alternates.Numbers() {
+			found[table.NumberOf{Campaign: list[i].Campaign, Number: n}] = list[i]
+		}
+	}
 	for i := range list {
 		found[table.NumberOf{Campaign: list[i].Campaign, Number: list[i].Number}] = list[i]
 	}
 	return found, s.db.Wrap("contact not read", err)
+}
+
+// ContactsByNumber lists all contacts of a campaign that have a number: the one whose first it is, then
+// those that have it beside, in the order of the list.
+func (s *Roster) ContactsByNumber(ctx context.Context, id engine.CampaignID,
+	n engine.PhoneNumber) ([]contact.Contact, error) {
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN (SELECT id FROM contacts "+
+		"WHERE campaign_id = $1 AND number = $2 UNION ALL "+table.ByAlternate("ARRAY[$2::text]")+") "+
+		"ORDER BY c.number <> $2, c.position", string(id), n.E164())
+	list, err := pgx.CollectRows(rows, table.ScanContact)
+	return list, s.db.Wrap("contacts not read", err)
 }
 
 // ContactByID returns a contact; ok is false when there is none.
@@ -118,15 +140,19 @@ func (s *Roster) ExcludedContacts(ctx context.Context, id engine.CampaignID,
 }
 
 // SuppressedContacts returns up to limit contacts, ordered by identifier and after the given one,
-// that wait for a dial in the run and whose number is suppressed: those with one of the numbers, or
-// all if no numbers are given. A contact covered only by an erased person's entry is left to its
+// that wait for a dial in the run and whose numbers are all suppressed: those with one of the given, or
+// all if none are given. A contact covered only by an erased person's entry is left to its
 // intent.
 func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, run int, numbers []engine.PhoneNumber,
 	after engine.ContactID, limit int) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+`WHERE c.campaign_id = $1 AND c.run = $2
-		AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
-		AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])) AND ($4 = '' OR c.id > $4::uuid)
-		AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)
+	const waits = `WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
+		AND ($4 = '' OR c.id > $4::uuid) `
+	rows, _ := s.db.Read.Query(ctx, "SELECT * FROM (("+table.SelectContact+waits+`AND c.alternates = ''
+			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[]))
+			AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number) ORDER BY c.id LIMIT $5)
+		UNION ALL (`+table.SelectContact+waits+`AND c.alternates <> '' AND `+table.Stops("c")+`
+			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])
+				OR c.id IN `+table.ByAlternate("$3::text[]")+`) ORDER BY c.id LIMIT $5)) c
 		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("suppressed contacts not read", err)
@@ -160,7 +186,11 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 		state, _ := contact.StateShownAs(page.Filter)
 		only("c.state", string(state))
 	}
-	only("c.number", page.Phone.E164())
+	if page.Phone != "" {
+		args = append(args, page.Phone.E164())
+		n := "$" + strconv.Itoa(len(args))
+		where += " AND (c.number = " + n + " OR c.id IN " + table.ByAlternate("ARRAY["+n+"::text]") + ")"
+	}
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())
 		// the index covers no other rows
@@ -208,14 +238,26 @@ func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engi
 // ContactFacts returns what holds a contact back beyond what its row says.
 func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order contact.Order) (f campaign.ContactFacts,
 	err error) {
+	next := c.NextNumber()
+	var left, hashes []string // of the numbers that may still be called
+	place := 0
+	for n := range c.Numbers() {
+		if !c.Choice.Out(place) {
+			left, hashes = append(left, n.E164()), append(hashes, s.db.Hashed(n))
+		}
+		place++
+	}
 	err = s.db.Read.QueryRow(ctx, `SELECT
-			EXISTS (SELECT FROM suppressions WHERE number IN ($1, $5)),
-			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = $1 AND match = '{}' AND NOT lifted),
+			NOT EXISTS (SELECT FROM unnest($5::text[], $7::text[]) o(number, hash)
+				WHERE NOT EXISTS (SELECT FROM suppressions s WHERE s.number IN (o.number, o.hash))),
+			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = ANY($6::text[]) AND match = '{}'
+				AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),
 			(SELECT hold_until FROM number_holds WHERE number = $1),
 			(SELECT max(ended_at) FROM attempts WHERE NOT live AND NOT inbound AND outcome = 'abandoned' AND to_number = $1
 				AND ended_at > $3 - $4::interval)`,
-		c.Number.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, s.db.Hashed(c.Number)).
+		next.E164(), string(c.Campaign), order.Now, pacing.SeatedAfterAbandon, left,
+		slices.Collect(c.Numbers()), hashes).
 		Scan(&f.Suppressed, &f.Excluded, &f.Held, &f.HeldUntil, &f.AbandonedAt)
 	if err != nil {
 		return f, s.db.Wrap("contact not explained", err)

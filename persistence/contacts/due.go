@@ -55,8 +55,8 @@ const dueLanes = `WITH RECURSIVE g AS (
 // callable leaves out contacts with a live attempt and those whose number another call holds. A
 // suppressed number is not left out: its intent is refused, which makes the contact final;
 // otherwise it would wait forever.
-const callable = ` AND c.attempt_id IS NULL
-	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = c.number AND (h.hold_until IS NULL
+var callable = ` AND c.attempt_id IS NULL
+	AND NOT EXISTS (SELECT FROM number_holds h WHERE h.number = ` + table.NextNumber("c") + ` AND (h.hold_until IS NULL
 	OR h.hold_until > now()))`
 
 // promoted says that a retry is overdue by $5, the Retry Delay of an always-on campaign, and is
@@ -162,7 +162,7 @@ func (s *Roster) Callable(ctx context.Context, id engine.CampaignID, run int, no
 			AND c.state IN ('pending', 'unanswered', 'connected') AND (c.attempt_id IS NOT NULL
 			OR c.result_due_at IS NOT NULL
 				OR c.due_at IS NOT NULL AND (c.expires_at <= $3) IS NOT TRUE
-					AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number)))`,
+					AND `+table.Goes("c")+`))`,
 		string(id), run, now).Scan(&some)
 	return some, s.db.Wrap("contacts not read", err)
 }

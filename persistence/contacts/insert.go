@@ -78,7 +78,8 @@ func addRowsOf(ctx context.Context, tx pgx.Tx, add *journal.ContactInsert, rows 
 	sticky bool) ([]campaign.BatchResult, error) {
 	q, _ := tx.Query(ctx, addContacts, string(add.Campaign), add.Run, add.Source, add.Max, int(add.DueClass), add.At,
 		sticky,
-		rows.ids, rows.numbers, rows.hashes, rows.variables, rows.notBefore, rows.expiresAt, rows.precedence)
+		rows.ids, rows.numbers, rows.hashes, rows.variables, rows.notBefore, rows.expiresAt, rows.precedence,
+		rows.alternates)
 	list, err := pgx.CollectRows(q, func(row pgx.CollectableRow) (r campaign.BatchResult, err error) {
 		return r, row.Scan(&r.Status, column.Hex(&r.ContactID))
 	})
@@ -132,6 +133,7 @@ func (s *Roster) lockForAdding(ctx context.Context, tx pgx.Tx, id engine.Campaig
 // newRows are the numbers of a list, each once.
 type newRows struct {
 	ids, numbers []string
+	alternates   []string
 	hashes       []int64
 	variables    [][]byte // JSON, nil without
 	notBefore    []*time.Time
@@ -161,6 +163,7 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 		}
 		r.ids = append(r.ids, string(c.ID))
 		r.numbers = append(r.numbers, column.Clean(c.Number.E164()))
+		r.alternates = append(r.alternates, column.Clean(string(c.Alternates)))
 		r.hashes = append(r.hashes, table.VariablesHash(c.Variables))
 		r.variables = append(r.variables, vars)
 		var row contact.Contact
@@ -175,11 +178,14 @@ func insertRows(add *journal.ContactInsert) (r newRows, err error) {
 // outcome was never reported.
 var addContacts = `WITH given AS MATERIALIZED (
 		SELECT * FROM unnest($8::uuid[], $9::text[], $10::bigint[], $11::jsonb[], $12::timestamptz[], $13::timestamptz[],
-			$14::integer[]) WITH ORDINALITY AS u(id, number, hash, variables, not_before, expires_at, precedence, n)
+			$14::integer[], $15::text[])
+			WITH ORDINALITY AS u(id, number, hash, variables, not_before, expires_at, precedence, alternates, n)
 	), refused AS MATERIALIZED (
 		SELECT g.id FROM given g WHERE $7 AND (
 			EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = g.number
 			AND x.match = '{}')
+			OR g.alternates <> '' AND EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted
+				AND x.number = ANY(` + table.NumbersAfterFirst("g") + `) AND x.match = '{}')
 			OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = $1 AND NOT x.lifted AND x.number = ''
 			AND x.match <> '{}' AND g.variables @> x.match))
 	), mine AS MATERIALIZED (
@@ -188,9 +194,10 @@ var addContacts = `WITH given AS MATERIALIZED (
 		SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $1
 	), added AS (
 		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
-			updated_at, version, not_before, expires_at, precedence)
+			updated_at, version, not_before, expires_at, precedence, alternates)
 		SELECT g.id, $1, g.number, base.position + g.n, $3, $2, '` + string(contact.Pending) + `', $4,
-			greatest($6, g.not_before), $5, $6, $6, 1, g.not_before, g.expires_at, g.precedence
+			greatest($6, g.not_before), $5, $6, $6, 1, g.not_before, g.expires_at, g.precedence,
+			g.alternates
 		FROM given g, base WHERE g.id NOT IN (SELECT id FROM refused) AND g.id NOT IN (SELECT id FROM mine)
 		ORDER BY g.n
 		ON CONFLICT (campaign_id, number) DO NOTHING RETURNING id

@@ -8,16 +8,18 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/persistence/table"
 )
 
 // countAhead reads the contacts once. Suppression is looked up only for those that wait for a dial.
-const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigint, count(*) FILTER (WHERE c.later)
+var countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::bigint, count(*) FILTER (WHERE c.later)
 	FROM (
 		SELECT CASE
 			WHEN k.state = 'excluded' THEN 'excluded'
 			WHEN k.state NOT IN ('pending', 'unanswered', 'connected') THEN 'processed'
 			WHEN k.attempt_id IS NOT NULL OR k.due_at IS NULL THEN 'in_progress'
-			WHEN s.number IS NOT NULL THEN 'suppressed'
+			WHEN k.choice & ` + stopped + ` <> 0 THEN 'excluded'
+			WHEN CASE WHEN k.alternates = '' THEN s.number IS NOT NULL ELSE ` + table.Stops("k") + ` END THEN 'suppressed'
 			WHEN k.expires_at <= $3 THEN 'expired'
 			ELSE '' END AS reason, k.not_before > $3 AS later,
 			greatest(k.max - k.used, 1) AS attempts
@@ -26,12 +28,12 @@ const countAhead = `SELECT c.reason, count(*), coalesce(sum(c.attempts), 0)::big
 	GROUP BY 1 ORDER BY 1`
 
 // countTooLong counts the waiting contacts that have a variable of more than $3 bytes.
-const countTooLong = `SELECT count(*) FROM contacts k JOIN contact_variables v ON v.contact_id = k.id
+var countTooLong = `SELECT count(*) FROM contacts k JOIN contact_variables v ON v.contact_id = k.id
 	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
 	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND (k.expires_at <= $4) IS NOT TRUE
 	AND octet_length(v.variables::text) > $3
 	AND EXISTS (SELECT FROM jsonb_each_text(v.variables) x WHERE octet_length(x.value) > $3)
-	AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)`
+	AND ` + table.Goes("k")
 
 const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at),
 		count(*) FILTER (WHERE a.outcome = 'abandoned'),
@@ -42,11 +44,12 @@ const latestAttempts = `SELECT count(*), count(a.answered_at), count(a.served_at
 		WHERE campaign_id = $1 AND NOT live AND consumed AND invite_at IS NOT NULL ORDER BY reserved_at DESC, id DESC
 		LIMIT $2) a`
 
-const waitingNumbers = `SELECT min(k.number), count(*) FROM contacts k
+var waitingNumbers = `SELECT min(k.next), count(*) FROM (
+		SELECT k.*, ` + table.NextNumber("k") + ` AS next FROM contacts k) k
 	WHERE k.campaign_id = $1 AND k.run = $2 AND k.state IN ('pending', 'unanswered', 'connected')
 	AND k.attempt_id IS NULL AND k.due_at IS NOT NULL AND (k.expires_at <= $5) IS NOT TRUE
-		AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = k.number)
-	GROUP BY left(k.number, $3) ORDER BY 2 DESC LIMIT $4`
+		AND ` + table.Goes("k") + `
+	GROUP BY left(k.next, $3) ORDER BY 2 DESC LIMIT $4`
 
 // WaitingNumbers groups the numbers that Outlook calls waiting by their first digits, the largest
 // groups first: one number of each group, and the group's size.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, res
 // in the next run both count as excluded.
 const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.ErasedPrefix + "'))"
 
+// stopped is what stays of a contact's choice among its numbers.
+var stopped = strconv.Itoa(int(contact.ChoiceStopped))
+
 // ResetContacts prepares the contacts for a run: 0 attempts, pending and due at now, except for the
 // excluded and the erased, and with unreached also those that were connected before. Their state in
 // the previous run is kept for RestoreContacts and for its counters. The campaign's row must be in
@@ -65,7 +69,8 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 		}
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
-				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, tries = 0, connected_once = false,
+				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, tries = 0,
+					choice = c.choice & `+stopped+`, connected_once = false,
 					has_result = false, rang_unanswered = false,
 				due_pass = 1, result_due_at = NULL, exclude_after_call = false, last_conversation = NULL, `+begins+`,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason
@@ -137,7 +142,7 @@ var restored = func() string {
 	}
 	for _, c := range table.ContactColumns {
 		switch c.Name {
-		case "id", "campaign_id", "number", "position", "created_at", "version":
+		case "id", "campaign_id", "number", "alternates", "position", "created_at", "version":
 			continue
 		case "state":
 			b.WriteString("state = CASE WHEN c.state = 'excluded' THEN c.state ELSE r.state END, ")

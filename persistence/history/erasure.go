@@ -48,13 +48,15 @@ type Traces struct {
 	// Asked means that the person is on the suppression list, or excluded from a campaign.
 	Asked      bool
 	Recordings []recordings.KeptRecording
+	Numbers    []engine.PhoneNumber // the person's others, in any campaign
 }
 
 // Traces finds a person. It reads through campaigns, but not through contacts.
 func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
-		LEFT JOIN LATERAL (SELECT k.state IN ('pending', 'unanswered', 'connected') AS open FROM contacts k
-		WHERE k.campaign_id = c.id AND k.number = $1) k ON true
+		LEFT JOIN LATERAL (SELECT bool_or(k.state IN ('pending', 'unanswered', 'connected')) AS open FROM contacts k
+		WHERE k.campaign_id = c.id AND (k.number = $1 OR k.id IN (
+			SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = c.id AND n.number = $1))) k ON true
 		WHERE k.open IS NOT NULL OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)`,
 		n.E164())
 	var id engine.CampaignID
@@ -68,18 +70,53 @@ func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, e
 	}); err != nil {
 		return t, s.db.Wrap("campaigns of a person not read", err)
 	}
-	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM suppressions WHERE number IN ($1, $2) AND until IS NULL)
+	if t.Numbers, err = numbersOf(ctx, s.db.Read, n); err != nil {
+		return t, s.db.Wrap("numbers of a person not read", err)
+	}
+	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM suppressions WHERE number = ANY($2::text[])
+			AND until IS NULL)
 		OR EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM exclusions x WHERE x.campaign_id = c.id
 		AND x.number = $1 AND NOT x.lifted AND x.reason <> $3) x)`,
-		n.E164(), s.db.Hashed(n), ErasedReason).Scan(&t.Asked)
+		n.E164(), s.listedAs(n, t.Numbers), ErasedReason).Scan(&t.Asked)
 	if err != nil {
 		return t, s.db.Wrap("exclusions of a person not read", err)
 	}
 	kept, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM attempts a
 		JOIN recordings r ON r.attempt_id = a.id
-		WHERE a.to_number = $1 AND r.deleted_at IS NULL`, n.E164())
+		WHERE (a.to_number = $1 OR `+attemptsOfPerson+`) AND r.deleted_at IS NULL`, n.E164())
 	t.Recordings, err = pgx.CollectRows(kept, recordings.ScanKept)
 	return t, s.db.Wrap("recordings of a person not read", err)
+}
+
+// attemptsOfPerson is the SQL condition that an attempt is one of a person's whose first number is $1,
+// whichever number it called.
+const attemptsOfPerson = `a.contact_id IN (SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id
+	AND k.number = $1)`
+
+// Persons lists whom an erasure of a number erases, each as a person: the persons who have it, by their
+// first numbers, before them their other numbers that nobody else has, and last the number itself.
+func (s *Records) Persons(ctx context.Context, n engine.PhoneNumber) (list []engine.PhoneNumber, err error) {
+	rows, _ := s.db.Read.Query(ctx, `WITH who AS (
+			SELECT k.id, k.number FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1
+			UNION SELECT k.id, k.number FROM contact_numbers n JOIN contacts k ON k.id = n.contact_id WHERE n.number = $1
+		), all_numbers AS (
+			SELECT number, 1 AS place FROM who
+			UNION SELECT n.number, 0 FROM who JOIN contact_numbers n ON n.contact_id = who.id
+			WHERE NOT EXISTS (SELECT FROM contact_numbers o WHERE o.number = n.number
+					AND o.contact_id NOT IN (SELECT id FROM who))
+				AND NOT EXISTS (SELECT FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = n.number)
+		) SELECT number FROM all_numbers WHERE number <> $1 GROUP BY number ORDER BY max(place), number`, n.E164())
+	list, err = pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
+	return append(list, n), s.db.Wrap("numbers of a person not read", err)
+}
+
+// numbersOf lists the other numbers of the person whose first number this is, in any campaign.
+func numbersOf(ctx context.Context, db interface {
+	Query(context.Context, string, ...any) (pgx.Rows, error)
+}, n engine.PhoneNumber) ([]engine.PhoneNumber, error) {
+	rows, _ := db.Query(ctx, `SELECT DISTINCT n.number FROM campaigns c, contacts k, contact_numbers n
+		WHERE k.campaign_id = c.id AND k.number = $1 AND n.contact_id = k.id ORDER BY 1`, n.E164())
+	return pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
 }
 
 // HoldPerson blocks every dial of the number, for at most the given time. It returns Conflict
@@ -124,11 +161,14 @@ type Erased struct {
 }
 
 // erase are the statements that replace the number ($1) by the tombstone ($2), in order; $3 is the
-// number's last digits.
+// last digits of each of the person's numbers.
 var erase = []struct {
 	what string
 	sql  string
 }{
+	// What was said to the person at another number goes with the rest, by the same statements.
+	{"other numbers", "UPDATE attempts a SET to_number = $1 WHERE a.to_number <> $1 " +
+		"AND NOT starts_with(a.to_number, '" + engine.ErasedPrefix + "') AND " + attemptsOfPerson},
 	// Messages that are not delivered yet never will be.
 	{"webhooks", `DELETE FROM webhook_messages m WHERE m.subject IN (SELECT a.id FROM attempts a WHERE a.to_number = $1
 		UNION SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1)`},
@@ -157,24 +197,27 @@ var erase = []struct {
 		WHERE to_number = $1`},
 	{"variables", "UPDATE contact_variables v SET variables = '{}', hash = 0 FROM campaigns c, contacts k " +
 		"WHERE k.campaign_id = c.id AND k.number = $1 AND v.contact_id = k.id"},
-	{"contacts of earlier runs", `UPDATE contact_runs r SET number = $2, version = r.version + 1, reason = CASE
+	{"contacts of earlier runs", `UPDATE contact_runs r SET number = $2, alternates = '', choice = 0,
+		version = r.version + 1, reason = CASE
 		WHEN r.state = 'excluded' THEN '` + ErasedReason + `' ELSE r.reason END
 		FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND r.campaign_id = k.campaign_id AND r.id = k.id`},
-	{"contacts", `UPDATE contacts k SET number = $2, version = k.version + 1,
+	{"contacts", `UPDATE contacts k SET number = $2, alternates = '', choice = 0, version = k.version + 1,
 		reason = CASE WHEN k.state = 'excluded' THEN '` + ErasedReason +
 		`' ELSE k.reason END
 		FROM campaigns c WHERE k.campaign_id = c.id AND k.number = $1`},
 	{"exclusions", "UPDATE exclusions x SET number = $2, reason = '" + ErasedReason +
 		"' FROM campaigns c WHERE x.campaign_id = c.id AND x.number = $1"},
 	{"rejected rows", `UPDATE import_rejected SET number = $2, message = 'the person was erased'
-		WHERE right(regexp_replace(number, '\D', '', 'g'), length($3)) = $3`},
+		WHERE EXISTS (SELECT FROM unnest(string_to_array($3, ' ')) d
+			WHERE right(regexp_replace(number, '\D', '', 'g'), length(d)) = d)`},
 }
 
-// tells is the SQL condition that a text contains the number's last digits, however they are
-// grouped.
+// tells is the SQL condition that a text contains the last digits of one of the person's numbers,
+// however they are grouped.
 func tells(column string) string {
-	return `position($3 IN regexp_replace(` + column + `, '\D', '', 'g')) > 0`
+	return `EXISTS (SELECT FROM unnest(string_to_array($3, ' ')) d
+		WHERE position(d IN regexp_replace(` + column + `, '\D', '', 'g')) > 0)`
 }
 
 // lastDigits is how many digits of a number are searched for in free text: the author may have left
@@ -194,18 +237,32 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		if err := erasable(ctx, tx, e.Number); err != nil {
 			return err
 		}
-		written, err := s.going(ctx, tx, e.Number)
+		others, err := numbersOf(ctx, tx, e.Number)
 		if err != nil {
 			return err
 		}
-		if err := s.eraseSuppression(ctx, tx, &e, &out); err != nil {
+		written, err := s.going(ctx, tx, e.Number, others)
+		if err != nil {
 			return err
+		}
+		if err := s.eraseSuppression(ctx, tx, &e, e.Number, &out); err != nil {
+			return err
+		}
+		if e.Suppress {
+			for _, n := range others {
+				if err := s.eraseSuppression(ctx, tx, &e, n, &out); err != nil {
+					return err
+				}
+			}
 		}
 		if out.Matches, err = eraseMatches(ctx, tx, &e); err != nil {
 			return err
 		}
 		n := e.Number.E164()
 		digits := n[max(0, len(n)-lastDigits):]
+		for _, other := range others {
+			digits += " " + other.E164()[max(0, len(other)-lastDigits):]
+		}
 		for _, x := range erase {
 			// A statement has to name every parameter that it is given.
 			tag, err := tx.Exec(ctx, "WITH p AS (SELECT $1::text, $2::text, $3::text) "+x.sql, n, e.Tombstone.E164(),
@@ -229,7 +286,7 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		}
 		ev := journal.Event{At: e.At, Type: journal.PersonErased, Version: 1, Data: journal.Data{Who: &e.Who,
 			Count: out.Contacts + out.Attempts}}
-		if err := s.erased(ctx, tx, written, &e); err != nil {
+		if err := s.erased(ctx, tx, written, &e, others); err != nil {
 			return err
 		}
 		return s.db.TellWritten(ctx, tx, written, ev)
@@ -241,7 +298,8 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 }
 
 // going begins the rows of an erasure with those that will be gone, or whose name will be another one.
-func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) (*table.Rows, error) {
+func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber,
+	others []engine.PhoneNumber) (*table.Rows, error) {
 	rows, _ := tx.Query(ctx, "SELECT c.id FROM campaigns c WHERE EXISTS (SELECT FROM contacts k "+
 		"WHERE k.campaign_id = c.id AND k.number = $1)", n.E164())
 	campaigns, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -256,13 +314,22 @@ func (s *Records) going(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) (*
 			return nil, err
 		}
 	}
-	return written, written.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number IN ($1, $2)",
-		n.E164(), s.db.Hashed(n))
+	return written, written.Remove(ctx, tx, table.Owner{}, table.PartSuppression, "t.number = ANY($1::text[])",
+		s.listedAs(n, others))
+}
+
+// listedAs are the names of a person's numbers on the suppression list.
+func (s *Records) listedAs(n engine.PhoneNumber, others []engine.PhoneNumber) (names []string) {
+	for _, n := range append([]engine.PhoneNumber{n}, others...) {
+		names = append(names, n.E164(), s.db.Hashed(n))
+	}
+	return names
 }
 
 // erased adds the person's rows as they are now, wherever they are: an exclusion may have come while the
 // others were erased.
-func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, e *Erasure) error {
+func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, e *Erasure,
+	others []engine.PhoneNumber) error {
 	rows, _ := tx.Query(ctx, `SELECT c.id FROM campaigns c WHERE EXISTS (SELECT FROM contacts k
 		WHERE k.campaign_id = c.id AND k.number = $1)
 		OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)
@@ -301,15 +368,18 @@ func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, e *Erasu
 			}
 		}
 	}
-	return w.Add(ctx, tx, table.Owner{}, table.PartSuppression, "t.number = $1", s.db.Hashed(e.Number))
+	return w.Add(ctx, tx, table.Owner{}, table.PartSuppression, "t.number = ANY($1::text[])",
+		s.listedAs(e.Number, others))
 }
 
 // erasable refuses a person who has a call or an import in progress.
 func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	var live, importing, open, scheduled bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live),
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts a WHERE (a.to_number = $1 OR `+attemptsOfPerson+`)
+			AND a.live),
 		EXISTS (SELECT FROM import_rows r JOIN imports i ON i.id = r.import_id
-		WHERE i.state IN ('staging', 'activating') AND r.number = $1),
+		WHERE i.state IN ('staging', 'activating') AND (r.number = $1 OR r.alternates <> ''
+			AND $1 = ANY(`+table.NumbersAfterFirst("r")+`))),
 		EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND k.state IN ('pending', 'unanswered', 'connected')) k),
 		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, n.E164()).Scan(&live, &importing, &open, &scheduled)
@@ -330,11 +400,12 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 
 // eraseSuppression replaces the number by its hash, forever or for as long as earlier calls
 // restrict us.
-func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, out *Erased) error {
-	hash := s.db.Hashed(e.Number)
+func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, n engine.PhoneNumber,
+	out *Erased) error {
+	hash := s.db.Hashed(n)
 	var reason string
 	err := tx.QueryRow(ctx, `SELECT reason FROM suppressions WHERE number IN ($1, $2) AND until IS NULL
-		AND reason IN ('do_not_call', 'opt_out', 'manual', 'import') LIMIT 1`, e.Number.E164(), hash).Scan(&reason)
+		AND reason IN ('do_not_call', 'opt_out', 'manual', 'import') LIMIT 1`, n.E164(), hash).Scan(&reason)
 	if errors.Is(err, pgx.ErrNoRows) {
 		reason, err = ErasedReason, nil
 	}
@@ -346,7 +417,7 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, o
 		err := tx.QueryRow(ctx, `SELECT (SELECT max(ended_at) FROM attempts WHERE NOT live AND NOT inbound
 			AND outcome = 'abandoned' AND to_number = $1),
 			(SELECT max(reserved_at) FROM attempts WHERE to_number = $1 AND consumed)`,
-			e.Number.E164()).Scan(&abandoned, &called)
+			n.E164()).Scan(&abandoned, &called)
 		if err != nil {
 			return err
 		}
@@ -365,7 +436,7 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, o
 	}
 	// A block left by an earlier erasure stays in force.
 	if _, err := tx.Exec(ctx, "DELETE FROM suppressions WHERE number = $1 OR (number = $2 AND until IS NULL "+
-		"AND NOT $3)", e.Number.E164(), hash, e.Suppress); err != nil {
+		"AND NOT $3)", n.E164(), hash, e.Suppress); err != nil {
 		return err
 	}
 	out.Suppressed = e.Suppress

@@ -193,8 +193,9 @@ func (e *evidenceReader) exclusions() error {
 
 func (e *evidenceReader) suppressions() error {
 	rows, err := e.tx.Query(e.ctx, `SELECT s.number, s.reason, s.created_at FROM suppressions s
-		JOIN contacts c ON c.number = s.number
-		WHERE c.campaign_id = $1 ORDER BY s.created_at, s.number`, e.id)
+		JOIN contacts c ON c.number = s.number WHERE c.campaign_id = $1
+		UNION SELECT s.number, s.reason, s.created_at FROM suppressions s
+		JOIN contact_numbers n ON n.number = s.number WHERE n.campaign_id = $1 ORDER BY 3, 1`, e.id)
 	return each(rows, err, table.ScanSuppression, func(x *journal.Suppression) error { return e.w.Suppression(*x) })
 }
 

@@ -228,6 +228,11 @@ func (t *activation) refuseErased() (rows int, err error) {
 		table.HashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
 }
 
+// otherNumbers are the numbers of an import's rows after the first, each with its row.
+var otherNumbers = `SELECT r.line, o.number
+	FROM import_rows r, LATERAL unnest(` + table.NumbersAfterFirst("r") + `) o(number)
+	WHERE r.import_id = $1 AND r.outcome IS NULL AND r.alternates <> ''`
+
 // exclude marks the rows covered by an exclusion that no earlier pass has applied, and returns
 // their number.
 func (t *activation) exclude(outcome string) (rows int, err error) {
@@ -245,6 +250,13 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 		WHERE r.import_id = $1 AND r.outcome IS NULL AND x.import_id = $1 AND x.pass = $2 AND x.number <> ''
 		AND x.number = r.number`, t.id(), t.passes, outcome)
 	if err != nil {
+		return byNumber, err
+	}
+	byOther, err := t.exec(`WITH hit AS MATERIALIZED (`+otherNumbers+`)
+		UPDATE import_rows r SET outcome = $3 FROM hit, import_exclusions x
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND r.line = hit.line AND x.import_id = $1 AND x.pass = $2
+		AND x.number = hit.number`, t.id(), t.passes, outcome)
+	if byNumber += byOther; err != nil {
 		return byNumber, err
 	}
 	var matches bool
@@ -283,10 +295,10 @@ func (t *activation) insert() (added int, err error) {
 			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
 		)
 		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
-			updated_at, version, not_before, expires_at, precedence)
+			updated_at, version, not_before, expires_at, precedence, alternates)
 			SELECT r.id, $2, r.number, base.position + r.line, $3, $4,
 			'`+string(contact.Pending)+`', $5, greatest($6, r.not_before), $7, $6, $6, 1,
-				r.not_before, r.expires_at, r.precedence
+				r.not_before, r.expires_at, r.precedence, r.alternates
 			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
 			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At,
 		int(t.DueClass))
@@ -365,14 +377,21 @@ func (t *activation) lift(g journal.Gate) error {
 	if t.Sticky {
 		return nil
 	}
-	rows, _ := t.tx.Query(t.ctx, `UPDATE exclusions x SET lifted = true, created_at = $3 FROM import_rows r, contacts c
-		WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND r.import_id = $1 AND r.outcome IS NULL
-		AND r.number = x.number
-			AND c.campaign_id = $2 AND c.number = r.number AND (c.id = r.id OR c.state = 'excluded')
-		RETURNING x.number`, t.id(), string(t.Campaign), g.Event.At)
-	var err error
-	t.lifted, err = pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
-	return err
+	for _, numbers := range []string{"SELECT r.line, r.number FROM import_rows r WHERE r.import_id = $1 " +
+		"AND r.outcome IS NULL", otherNumbers} {
+		rows, _ := t.tx.Query(t.ctx, `UPDATE exclusions x SET lifted = true, created_at = $3
+			FROM (`+numbers+`) n, import_rows r, contacts c
+			WHERE x.campaign_id = $2 AND NOT x.lifted AND x.number <> '' AND n.number = x.number
+				AND r.import_id = $1 AND r.line = n.line
+				AND c.campaign_id = $2 AND c.number = r.number AND (c.id = r.id OR c.state = 'excluded')
+			RETURNING x.number`, t.id(), string(t.Campaign), g.Event.At)
+		lifted, err := pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
+		if err != nil {
+			return err
+		}
+		t.lifted = append(t.lifted, lifted...)
+	}
+	return nil
 }
 
 // readmit lists the rows of contacts that were excluded before the import began
@@ -382,13 +401,13 @@ func (t *activation) readmit() ([]campaign.NewContact, error) {
 		return nil, nil
 	}
 	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables, r.not_before, r.expires_at,
-			nullif($5 - r.precedence, $5) FROM import_rows r
+			nullif($5 - r.precedence, $5), r.alternates FROM import_rows r
 		JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
 		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id AND c.state = 'excluded' AND c.updated_at < $3
 		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap,
 		contact.DefaultPriority)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c campaign.NewContact, err error) {
-		err = row.Scan(&c.Number, &c.Variables, &c.Times.NotBefore, &c.Times.ExpiresAt, &c.Times.Priority)
+		err = row.Scan(&c.Number, &c.Variables, &c.Times.NotBefore, &c.Times.ExpiresAt, &c.Times.Priority, &c.Alternates)
 		return c, err
 	})
 }

@@ -203,7 +203,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 		return nil
 	}
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rows"}, []string{"import_id", "line", "id", "number", "hash",
-		"variables", "not_before", "expires_at", "precedence"},
+		"variables", "not_before", "expires_at", "precedence", "alternates"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := &rows[i]
 			var vars []byte
@@ -217,7 +217,8 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 			var times contact.Contact
 			times.Take(r.Times)
 			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), table.VariablesHash(r.Variables),
-				vars, times.NotBefore, times.ExpiresAt, int32(times.Precedence)}, nil //nolint:gosec // from -4 to 5
+				vars, times.NotBefore, times.ExpiresAt, int32(times.Precedence), //nolint:gosec // from -4 to 5
+				column.Clean(string(r.Alternates))}, nil
 		}))
 	return err
 }

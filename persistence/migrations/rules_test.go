@@ -25,6 +25,8 @@ var large = []string{"attempts", "contacts", "legs", "events", "event_batches", 
 var excepted = map[string]string{
 	"00050_facts.sql: UPDATE contacts SET last_conversation": "an index gives those whose result is awaited, " +
 		"and another their calls",
+	"00075_persons.sql: CREATE TRIGGER contact_numbers": "they run for contacts with several numbers, which the " +
+		"release before does not write",
 	"00062_due_lanes.sql: DROP INDEX CONCURRENTLY": "no release has the index contacts_due_order",
 }
 

@@ -49,6 +49,7 @@ type Port interface {
 		err error)
 	ContactByID(ctx context.Context, id engine.ContactID) (c contact.Contact, ok bool, err error)
 	KeptContact(ctx context.Context, id engine.ContactID, run int) (c contact.Contact, ok bool, err error)
+	ContactsByNumber(ctx context.Context, id engine.CampaignID, n engine.PhoneNumber) ([]contact.Contact, error)
 	ContactsMatching(ctx context.Context, id engine.CampaignID, match map[string]string) ([]contact.Contact, error)
 	ExcludedContacts(ctx context.Context, id engine.CampaignID, numbers []engine.PhoneNumber) ([]contact.Contact, error)
 	Exclusions(ctx context.Context, id engine.CampaignID) ([]journal.Exclusion, error)

@@ -26,6 +26,7 @@ var portCases = []testCase{
 	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 	{"a suppressed number is not dialled", suppressed},
 	{"a new contact has a number that is new", freshContact},
+	{"a new contact has a number that nobody has", personFresh},
 	{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
 	{"a number rests after a conversation or an abandoned call as long as it shall", restedNumber},
 	{"a key places no more dialouts a day than its cap allows", cappedKey},
@@ -60,6 +61,11 @@ var portCases = []testCase{
 	{"an attempt comes back as it was written", attemptRoundTrip},
 	{"a campaign comes back as it was written", campaignRoundTrip},
 	{"variables are kept, changed and found", variables},
+	{"a person is found by each of the numbers", personByNumber},
+	{"the store chooses among a person's numbers as the contact does", personSQL},
+	{"lists bring several numbers of a person", personLists},
+	{"files bring several numbers of a person", personImport},
+	{"a person who asked not to be called stays so in the next run", personReset},
 	{"what pacing has learnt is kept, of the newest owner", pacingKept},
 
 	// Queries used by the tree.

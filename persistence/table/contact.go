@@ -58,6 +58,40 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Moment("expires_at", func(c *ContactRow) **time.Time { return &c.ExpiresAt }),
 	column.Integer("precedence", func(c *ContactRow) *int { return &c.Precedence }),
 	column.Bigint("tries", func(c *ContactRow) *cadence.Tries { return &c.Tries }),
+	// An erased person gets no numbers back from a write that was on its way.
+	column.Merged(column.Text("alternates", func(c *ContactRow) *contact.Alternates { return &c.Alternates }),
+		"CASE WHEN starts_with(t.number, '"+engine.ErasedPrefix+"') THEN '' ELSE excluded.alternates END"),
+	column.Integer("choice", func(c *ContactRow) *contact.Choice { return &c.Choice }),
+}
+
+// A person's numbers in SQL, for contacts under an alias; contact.Contact has the same in Go, and a
+// test compares them.
+
+// NumbersAfterFirst is the SQL of the array of a contact's numbers after the first.
+func NumbersAfterFirst(c string) string {
+	return "string_to_array(split_part(" + c + ".alternates, E'\t', 1), ' ')"
+}
+
+// NextNumber is the SQL of the number that is called next (contact.Contact.NextNumber).
+func NextNumber(c string) string {
+	return "CASE WHEN " + c + ".choice & 7 = 0 THEN " + c + ".number ELSE (" + NumbersAfterFirst(c) + ")[" + c +
+		".choice & 7] END"
+}
+
+// Stops is the SQL condition, for a contact with several numbers, that all those that may be called are on
+// the suppression list (contact.Contact.StopsFor).
+func Stops(c string) string {
+	const listed = "EXISTS (SELECT FROM suppressions s WHERE s.number = "
+	return "((" + c + ".choice >> 3 & 1 = 1 OR " + listed + c + ".number)) AND NOT EXISTS (" +
+		"SELECT FROM unnest(" + NumbersAfterFirst(c) + ") WITH ORDINALITY o(number, n) " +
+		"WHERE " + c + ".choice >> (3 + o.n::integer) & 1 = 0 AND NOT " + listed + "o.number)))"
+}
+
+// Goes is the SQL condition that a number of a contact, which may have one or several, is left that may
+// be called and is not on the suppression list. For those with one it is an anti-join.
+func Goes(c string) string {
+	return "NOT EXISTS (SELECT FROM suppressions s WHERE s.number = " + c + ".number AND " + c + ".alternates = '') " +
+		"AND (" + c + ".alternates = '' OR NOT " + Stops(c) + ")"
 }
 
 // VariablesHash detects changed variables, independent of the order of the map: they are sent to
@@ -85,6 +119,12 @@ var SelectContact = "SELECT " + column.Names(ContactColumns, "c") + ", v.variabl
 func ScanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
 	err = row.Scan(append(column.Targets(ContactColumns, &c, make([]any, 0, len(ContactColumns)+1)), &c.Variables)...)
 	return c, err
+}
+
+// ByAlternate is the SQL of the identifiers of the contacts of campaign $1 that have a number beside
+// their first; numbers is an array of numbers.
+func ByAlternate(numbers string) string {
+	return "(SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = $1 AND n.number = ANY(" + numbers + "))"
 }
 
 // NumberOf is a number in a campaign.

@@ -4,6 +4,7 @@ package table
 // audit says rests on them.
 var NotEvidence = map[string]string{
 	"back_tests":         "what a forecast said, computed anew from calls",
+	"contact_numbers":    "it repeats the contacts' own rows, as an index does",
 	"event_batches":      "the chain itself",
 	"event_heads":        "the chain itself",
 	"events":             "the chain covers them",

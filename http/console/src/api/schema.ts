@@ -48,7 +48,11 @@ export interface paths {
          * @description An open contact with the same number gets the metadata merged and is not dialled twice (`queued`,
          *     reason `merged`); a final one is reopened. `not_before`, `expires_at` and `priority` say when the person may be
          *     called and how soon among those due: until `not_before` the contact waits (`queued`, reason `not_before`), and
-         *     one that is not reached before `expires_at` ends as `expired`. Of an open contact the newest stand. A number that was called as often as the installation
+         *     one that is not reached before `expires_at` ends as `expired`. Of an open contact the newest stand. `alternates` are
+         *     further numbers of the person, tried in their order: the next after an invalid one at once, and after as many
+         *     unanswered calls as the campaign's cadence says. A number that a contact has beside its first belongs to that contact
+         *     (`number_position`) and is called next; a list of alternates takes the place of the contact's. Whoever asked at any of
+         *     the numbers not to be called is not called again in this campaign (409 `suppressed`). A number that was called as often as the installation
          *     allows within its period waits (`queued`, reason `callee_cap`). Running and paused campaigns accept. Scope `trigger`.
          */
         post: operations["trigger"];
@@ -69,7 +73,7 @@ export interface paths {
         put?: never;
         /**
          * Suppress contacts of a campaign
-         * @description Exactly one of `mobile` and `match`. From the answer on no call leaves for these contacts; ringing
+         * @description Exactly one of `mobile` and `match`. A number stands for everybody who has it among theirs. From the answer on no call leaves for these contacts; ringing
          *     ones are cancelled, live conversations are left alone. Scope `exclude`.
          */
         post: operations["exclude"];
@@ -1298,6 +1302,10 @@ export interface paths {
          *     numbers that stand twice or are in the campaign, excluded and suppressed ones. Sending the same
          *     file again is harmless: its numbers are duplicates then.
          *
+         *     Columns `phone_number_2` to `phone_number_5` are further numbers of the person, tried in their order, and
+         *     `phone_number_2_label` and so on say what they are; empty cells, and a number that the row has already, are left out.
+         *     A contact is known by its first number: a number beside it may be somebody else's too.
+         *
          *     With an `Idempotency-Key` the file can be sent again after whatever went wrong: an import that failed or was broken off
          *     left nothing, and the next try begins anew; one that came to its end is answered again (`Idempotent-Replayed: true`)
          *     without a look at the file; while one is under way, 409 `idempotency_in_progress`. The key belongs to the campaign and
@@ -1905,9 +1913,10 @@ export interface paths {
         post?: never;
         /**
          * Erase a person
-         * @description Takes number and variables of a person out of every campaign, call, report, recording and stored reply. Rows stay, with a tombstone
+         * @description Takes numbers and variables of a person out of every campaign, call, report, recording and stored reply. Rows stay, with a tombstone
          *     (`erased:…`) in the place of the number, so that counters, history and audit stay as they are. Where the person may still be called the
-         *     contact is excluded first. 409 `person_in_call` while a call with the person is not over, `person_in_import` while a file with the number
+         *     contact is excluded first. Any of the person's numbers will do, and all of them go; one that somebody else has too stays theirs.
+         *     409 `person_in_call` while a call with the person is not over, `person_in_import` while a file with the number
          *     is being imported, `recording_in_progress` for a moment after a recorded call, 503 `spool_waiting` while writes of live calls wait for the database: ask
          *     again. Asking again is harmless. Role `admin`.
          */
@@ -3088,11 +3097,26 @@ export interface components {
         TriggerRequest: {
             campaign_id: string;
             mobile: components["schemas"]["E164"];
+            alternates?: components["schemas"]["Alternates"];
             metadata?: components["schemas"]["Metadata"];
             not_before?: components["schemas"]["NotBefore"];
             expires_at?: components["schemas"]["ExpiresAt"];
             priority?: components["schemas"]["Priority"];
         };
+        /**
+         * @description Further numbers of the person, in the order in which they are tried. An empty list, or none, leaves a known contact those it has.
+         * @example [
+         *       {
+         *         "number": "+4930901820",
+         *         "label": "office"
+         *       }
+         *     ]
+         */
+        Alternates: {
+            number: components["schemas"]["E164"];
+            /** @description What the number is; printable, at most 40 bytes. */
+            label?: string;
+        }[];
         /**
          * Format: date-time
          * @description The person is called from then on: RFC 3339 with its offset, within 90 days.
@@ -3118,6 +3142,8 @@ export interface components {
             attempt_id?: string;
             next_eligible_at?: components["schemas"]["When"];
             reason?: string;
+            /** @description Which of the contact's numbers `mobile` is, when it is not the first. */
+            number_position?: number;
         };
         ExcludeRequest: {
             campaign_id: string;
@@ -3179,6 +3205,8 @@ export interface components {
             awaiting_result: boolean;
             /** @enum {string} */
             abandon_cause?: "no_seat" | "late_connect" | "capacity_loss";
+            /** @description Of a person with several numbers, the one that was called. */
+            to_number: string;
             from_number: string;
             trunk?: string;
             started_at: components["schemas"]["WhenOrNull"];
@@ -3273,6 +3301,7 @@ export interface components {
             awaiting_result: boolean;
             /** @enum {string} */
             abandon_cause?: "no_seat" | "late_connect" | "capacity_loss";
+            to_number: string;
             from_number: string;
             trunk?: string;
             started_at: components["schemas"]["WhenOrNull"];
@@ -3316,7 +3345,6 @@ export interface components {
             campaign_id?: string;
             contact_id?: string;
             bot_id: string;
-            to_number: string;
             result?: {
                 disposition?: string;
                 sub_disposition?: string;
@@ -3562,7 +3590,7 @@ export interface components {
             /** @description As the file has it, shortened. */
             phone_number: string;
             /** @enum {string} */
-            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
+            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "numbers_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
             message: string;
         };
         /** @enum {string} */
@@ -4752,6 +4780,15 @@ export interface components {
         Contact: {
             contact_id: string;
             phone_number: string;
+            /** @description The person's other numbers, in the order in which they are tried; absent when there is none. */
+            alternates?: {
+                number: string;
+                label?: string;
+                /** @description It is invalid, or on the suppression list, and is not called any more in this run. */
+                barred?: boolean;
+            }[];
+            /** @description Of several numbers, the one that is called next. */
+            next_number?: string;
             status: components["schemas"]["ContactStatus"];
             reason?: string;
             /** @description Made, out of max_attempts; the one that lives counts once its INVITE left. */
@@ -4782,6 +4819,13 @@ export interface components {
         ContactDetail: {
             contact_id: string;
             phone_number: string;
+            alternates?: {
+                number: string;
+                label?: string;
+                /** @description It is invalid, or on the suppression list, and is not called any more in this run. */
+                barred?: boolean;
+            }[];
+            next_number?: string;
             status: components["schemas"]["ContactStatus"];
             reason?: string;
             /** @description Made, out of max_attempts; the one that lives counts once its INVITE left. */
@@ -4870,7 +4914,7 @@ export interface components {
             }[];
         };
         /**
-         * @description A rule for each class of outcomes (busy, no_answer, machine, congestion, rejected, connected, failed), apart by `·`, `;` or lines: the nth attempt of the class takes the nth step, the last step holds for those after it. A step is a delay (30s, 5m, 3h, 2d), `another part of the day` (morning, afternoon, evening) or `next day`. `at most 4` at the end of a rule is the most attempts of the class, a rule `at most 3 a day` the most on a calling day. A class without a rule keeps the Retry Delay.
+         * @description A rule for each class of outcomes (busy, no_answer, machine, congestion, rejected, connected, failed), apart by `·`, `;` or lines: the nth attempt of the class takes the nth step, the last step holds for those after it. A step is a delay (30s, 5m, 3h, 2d), `another part of the day` (morning, afternoon, evening) or `next day`. `at most 4` at the end of a rule is the most attempts of the class, a rule `at most 3 a day` the most on a calling day, a rule `next number after 2` after how many unanswered calls in a row the next number of a person with several is called (2 if it does not say). A class without a rule keeps the Retry Delay.
          * @example busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day, at most 4 · at most 3 a day
          */
         CadenceRules: string;
@@ -7198,7 +7242,7 @@ export interface operations {
                 page_size?: components["parameters"]["PageSize"];
                 /** @description Contacts in this status; `unanswered`: whose last attempt rang and was not answered, also if now `failed`, as the counter counts them. */
                 status?: components["schemas"]["ContactFilter"];
-                /** @description The contact with this number. */
+                /** @description The contacts that have this number among theirs. */
                 number?: components["schemas"]["E164"];
                 /** @description Contacts by the state of their newest callback: `requested` is everybody who has one in this run, whatever became of it; `pending` who is still to be called back. `callbacks` of the campaign counts callbacks, also a contact's second. */
                 callback?: components["schemas"]["CallbackState"];
@@ -7255,6 +7299,7 @@ export interface operations {
                 "application/json": {
                     contacts: {
                         mobile: components["schemas"]["E164"];
+                        alternates?: components["schemas"]["Alternates"];
                         metadata?: components["schemas"]["Metadata"];
                         not_before?: components["schemas"]["NotBefore"];
                         expires_at?: components["schemas"]["ExpiresAt"];
@@ -7325,7 +7370,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Each `{"mobile", "metadata", "not_before", "expires_at", "priority"}`, of which mobile is required; one that is not is `invalid`. */
+                    /** @description Each `{"mobile", "alternates", "metadata", "not_before", "expires_at", "priority"}`, of which mobile is required; one that is not is `invalid`. */
                     contacts: unknown[];
                 };
             };
@@ -8144,7 +8189,7 @@ export interface operations {
                  */
                 default_country?: string;
                 /**
-                 * @description Renames columns: the name in the file's first line to `phone_number`, to another variable, or to `""` to leave the column
+                 * @description Renames columns: the name in the file's first line to `phone_number`, `phone_number_2` and the like, to another variable, or to `""` to leave the column
                  *     out. Others keep their names. 422 `missing_column` when the file has no such column.
                  */
                 mapping?: string;

@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 
-import { beginningOf, headerLine, looksLikeNumber, nameMistakes, numberColumn, renamed } from './csv';
+import { beginningOf, headerLine, looksLikeNumber, nameMistakes, numberColumn, personColumn, renamed } from './csv';
+
+test('columns for further numbers of a person are told from variables', () => {
+  expect(
+    ['phone_number_2', ' PHONE_NUMBER_5 ', 'phone_number_3_label', 'phone_number_6', 'phone_number', 'name'].map(
+      personColumn,
+    ),
+  ).toEqual(['Number 2 of the person', 'Number 5 of the person', 'What number 3 is', undefined, undefined, undefined]);
+});
 
 test('the first rows of a file are read as the dialler reads them', () => {
   const b = beginningOf(

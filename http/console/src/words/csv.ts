@@ -128,6 +128,15 @@ export function nameMistakes(names: readonly string[], number: number | undefine
   return wrong;
 }
 
+const personColumnName = /^phone_number_([2-5])(_label)?$/i;
+
+/** personColumn says what a column of this name is to the person of a row; undefined for a variable. */
+export function personColumn(name: string): string | undefined {
+  const found = personColumnName.exec(name.trim());
+  if (found === null) return undefined;
+  return found[2] === undefined ? `Number ${found[1]} of the person` : `What number ${found[1]} is`;
+}
+
 /** renamed gives the file with another first line; what follows is not read. */
 export function renamed(file: File, text: string, b: Beginning, names: readonly string[], bom: boolean): File {
   const line = headerLine(names, b.delimiter);

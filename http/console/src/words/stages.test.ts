@@ -10,6 +10,7 @@ const attempt: Attempt = {
   state: 'ended',
   outcome: 'completed',
   awaiting_result: false,
+  to_number: '+4915112345678',
   from_number: '+49301234567',
   started_at: '2030-03-01T09:00:00Z',
   ended_at: '2030-03-01T09:01:00Z',

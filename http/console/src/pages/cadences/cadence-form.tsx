@@ -105,7 +105,7 @@ export function CadenceForm({ of: c, close }: { of?: Cadence; close: () => void 
             description={
               'One a line: busy, no_answer, machine, congestion, rejected, connected or failed, and its steps: ' +
               '5m, 3h, 2d, another part of the day, next day. ' +
-              'At most 4 ends a rule; at most 3 a day is a line of its own.'
+              'At most 4 ends a rule; at most 3 a day is a line of its own, and so is next number after 2.'
             }
             placeholder={example}
             required

@@ -23,6 +23,7 @@ export function AttemptTable({ attempts, zone }: { attempts: Attempt[]; zone: st
         <Table.Tr>
           <Table.Th>No.</Table.Th>
           <Table.Th>Outcome</Table.Th>
+          <Table.Th>To</Table.Th>
           <Table.Th>From</Table.Th>
           <Table.Th>Start</Table.Th>
           <Table.Th>End</Table.Th>
@@ -60,6 +61,7 @@ function AttemptRow({ attempt: a, zone }: { attempt: Attempt; zone: string }) {
           </Text>
         )}
       </Table.Td>
+      <Table.Td className="figure">{a.to_number || none}</Table.Td>
       <Table.Td className="figure">{a.from_number || none}</Table.Td>
       <Table.Td>{a.started_at ? <When at={a.started_at} zone={zone} precise /> : none}</Table.Td>
       <Table.Td>{a.ended_at ? <When at={a.ended_at} zone={zone} precise /> : 'still open'}</Table.Td>

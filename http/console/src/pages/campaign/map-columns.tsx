@@ -12,6 +12,7 @@ import {
   looksLikeNumber,
   nameMistakes,
   numberColumn,
+  personColumn,
   renamed,
 } from '../../words/csv';
 import { countries } from '../../words/countries';
@@ -124,6 +125,10 @@ function Columns({
         value={country}
         onChange={setCountry}
       />
+      <Text size="sm" c="dimmed">
+        A column named phone_number_2, up to phone_number_5, has further numbers of the person, and phone_number_2_label
+        says what such a number is. Any other is a variable.
+      </Text>
       {odd > 0 && (
         <Alert
           color="yellow"
@@ -160,6 +165,7 @@ function Columns({
                     <TextInput
                       size="xs"
                       aria-label={`Variable of column ${h === '' ? i + 1 : h}`}
+                      description={personColumn(names[i] ?? '')}
                       value={names[i] ?? ''}
                       error={wrong[i]}
                       onChange={(e) => {

@@ -24,6 +24,7 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
   const label = attemptLabel(a);
   const q = a.quality;
   const facts: [string, React.ReactNode][] = [
+    ['To', a.to_number === '' ? none : a.to_number],
     ['From', a.from_number === '' ? none : a.from_number],
     ['Trunk', a.trunk ?? none],
     ['SIP reason', [a.sip_code, a.sip_reason].filter(Boolean).join(' ') || none],

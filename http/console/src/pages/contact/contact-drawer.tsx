@@ -61,6 +61,14 @@ function Shown({ campaign: c, contact: k }: { campaign: Still; contact: Schemas[
   if (k.not_before !== null) facts.push(['Not before', <When key="from" at={k.not_before} zone={zone} precise />]);
   if (k.expires_at !== null) facts.push(['Expires', <When key="until" at={k.expires_at} zone={zone} precise />]);
   if (k.priority !== 5) facts.push(['Priority', k.priority]);
+  (k.alternates ?? []).forEach((a, i) => {
+    const notes = [
+      a.label,
+      a.number === k.next_number ? 'called next' : undefined,
+      a.barred ? 'not called any more in this run' : undefined,
+    ];
+    facts.push([`Number ${i + 2}`, [a.number, ...notes.filter(Boolean)].join(', ')]);
+  });
   return (
     <Stack>
       <Group gap="sm">
