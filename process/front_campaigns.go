@@ -293,7 +293,7 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	}
 	d.ContactView = view
 	d.Explain = campaign.Explain(campaign.Question{Campaign: &c.Campaign, Contact: &view.Contact, Facts: facts,
-		Zones: number.Zones(view.Contact.Number), Live: c.Live, Now: now,
+		Home: number.HomeOf(view.Contact.Number), Live: c.Live, Now: now,
 		Cadence: cadence.Find(cadences, c.Campaign.Settings.Cadence)})
 	return d, nil
 }

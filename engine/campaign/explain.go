@@ -10,6 +10,7 @@ import (
 	"dialler/engine/cadence"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
+	"dialler/engine/window"
 )
 
 // Explanation says why a contact is not dialled now, and when it will be (SEMANTICS §6): a stable
@@ -53,7 +54,7 @@ type Question struct {
 	Campaign *Campaign
 	Contact  *contact.Contact
 	Facts    ContactFacts
-	Zones    []string       // of the contact's number
+	Home     window.Home    // of the contact's number
 	Cadence  *cadence.Named // of the campaign, nil if it has none
 	Live     *Live          // of the campaign, nil when it is not loaded
 	Now      time.Time
@@ -150,6 +151,9 @@ func (q Question) later() Explanation {
 		return until(WhyRetryDelay, *c.DueAt,
 			"attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
 	}
+	if by := q.window().ClosedBy(q.Now); by != "" {
+		return until(WhyOutsideWindow, *c.DueAt, "the calendar %s is closed; its calling window opens then", by)
+	}
 	return until(WhyOutsideWindow, *c.DueAt, "its calling window opens then")
 }
 
@@ -162,16 +166,24 @@ func (q Question) step() string {
 	return "the retry delay"
 }
 
+// window is the calling window of the contact.
+func (q Question) window() window.Window { return q.Campaign.Settings.Window.For(q.Home) }
+
 // due explains a contact that could be dialled as far as the contact itself is concerned.
 func (q Question) due() Explanation {
-	w := q.Campaign.Settings.Window.For(q.Zones)
-	if !w.Open(q.Now) {
-		at, ok := Clip(q.Campaign, q.Zones)(q.Now)
+	if w := q.window(); !w.Open(q.Now) {
+		by := w.ClosedBy(q.Now)
+		at, ok := Clip(q.Campaign, q.Home)(q.Now)
 		switch {
+		case ok && by != "":
+			return until(WhyOutsideWindow, at, "the calendar %s is closed; its calling window opens then", by)
 		case ok:
 			return until(WhyOutsideWindow, at, "its calling window is closed; it opens then")
 		case q.Campaign.WindowEndsAt != nil:
 			return because(WhyOutsideWindow, "its calling window does not open again before this run ends")
+		case by != "":
+			return because(WhyNeverOpens, "its calling window and the calendars, of which %s is closed, are never open together "+
+				"in the next %d days", by, window.HorizonDays)
 		}
 		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
 	}

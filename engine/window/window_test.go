@@ -46,8 +46,8 @@ func TestAWindowStaysOpenOverMidnightWhenTheNextDayFollowsAtOnce(t *testing.T) {
 	if d := w.OpenFor(at.Add(5*time.Second), time.Minute); d != 0 {
 		t.Errorf("closed: open for %v", d)
 	}
-	w = Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60, ContactZone: true}.For([]string{"Europe/Berlin",
-		"America/New_York"})
+	w = Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60, ContactZone: true}.For(Home{Zones: []string{"Europe/Berlin",
+		"America/New_York"}})
 	if d := w.OpenFor(time.Date(2026, 3, 2, 15, 59, 58, 0, time.UTC), time.Minute); d != 2*time.Second {
 		t.Errorf("of two zones the first to close rules: open for %v", d)
 	}
@@ -192,7 +192,7 @@ func TestNumbersOfSeveralZonesAreCalledWhenAllAreOpen(t *testing.T) {
 	w.ContactZone = true
 	f := func(zones []string, at, next, closes string) {
 		t.Helper()
-		c := w.For(zones)
+		c := w.For(Home{Zones: zones})
 		got, ok := c.NextOpening(instant(at))
 		if ok != (next != "") || ok != c.CanEverOpen(instant(at)) || ok && !got.Equal(instant(next)) {
 			t.Errorf("%v at %s: opens %s, %v", zones, at, got, ok)
@@ -211,10 +211,10 @@ func TestNumbersOfSeveralZonesAreCalledWhenAllAreOpen(t *testing.T) {
 		"2030-05-02T22:00:00Z")
 	f([]string{"America/New_York", "Pacific/Guam"}, "2030-05-02T00:00:00Z", "", "") // never both
 	f([]string{"America/New_York", "No/Where"}, "2030-05-02T00:00:00Z", "", "")
-	if w.For([]string{"America/New_York", "Pacific/Guam"}).Open(instant("2030-05-02T14:00:00Z")) {
+	if w.For(Home{Zones: []string{"America/New_York", "Pacific/Guam"}}).Open(instant("2030-05-02T14:00:00Z")) {
 		t.Error("open although one zone is closed")
 	}
-	if _, ok := w.For([]string{"America/New_York", "Pacific/Guam"}).Closes(instant("2030-05-02T14:00:00Z")); ok {
+	if _, ok := w.For(Home{Zones: []string{"America/New_York", "Pacific/Guam"}}).Closes(instant("2030-05-02T14:00:00Z")); ok {
 		t.Error("closes although it is not open")
 	}
 	w.ContactZone = false
@@ -467,7 +467,7 @@ func TestSeveralZonesAreTheIntersection(t *testing.T) {
 		w := drawWindow(t)
 		w.ContactZone = true
 		zones := rapid.SliceOfN(rapid.SampledFrom(zonesWithChanges), 1, 3).Draw(t, "zones")
-		w = w.For(zones)
+		w = w.For(Home{Zones: zones})
 		now := drawInstant(t, zones[0])
 		all := true
 		for _, z := range zones {

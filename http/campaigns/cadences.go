@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/number"
 	"dialler/engine/redial"
+	"dialler/engine/window"
 	"dialler/http/form"
 	"dialler/http/wire"
 )
@@ -148,17 +149,17 @@ func (s *API) PreviewCadence(r *wire.Request) error {
 		from = *at
 	}
 	outcomes := readOutcomes(f)
-	var zones []string
+	var home window.Home
 	if f.Has("phone") {
-		zones = number.Zones(f.Phone("phone"))
+		home = number.HomeOf(f.Phone("phone"))
 	}
 	f.Done()
 	f.Errs.Merge(of.Settings.Validate())
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	dials, after := call.Plan(of, &table, zones, from, outcomes)
-	clock := of.Settings.Window.For(zones)
+	dials, after := call.Plan(of, &table, home, from, outcomes)
+	clock := of.Settings.Window.For(home)
 	out := cadencePreview{Rules: table.String(), Dials: make([]plannedView, len(dials)),
 		After: plannedAfterView{after.Code, after.Message}}
 	for i, d := range dials {
