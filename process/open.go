@@ -145,6 +145,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return err
 	}
 	p.histograms = metrics.NewHistograms()
+	p.holidays = outgoing.NewHolidays(flags.WebhookAllowPrivate)
 	tokens := resultTokens(derive(secret, "results"))
 	ports := actors.Ports{
 		Store:     sealingStore{p.store, func() { wake(p.sealing.ends) }},
@@ -296,6 +297,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Replies:        front,
 			Bots:           front,
 			Cadences:       front,
+			Calendars:      front,
 			Trunks:         front,
 			Numbers:        front,
 			Health:         front,
@@ -335,6 +337,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if p.anchorer != nil {
 		p.background(p.anchorer.Run)
 	}
+	p.background(p.refreshCalendars)
 	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)

@@ -43,7 +43,7 @@ const (
 	OfCampaign  = 10 // calendars that a campaign names
 	CountryMost = 50
 
-	// FileYears is for how many years ahead the days of a file are read.
+	// FileYears is how many years after the present one the days of a file are read for.
 	FileYears = 10
 	// RefreshEvery is how often a file is fetched, and how often the days of one are read anew.
 	RefreshEvery = 24 * time.Hour
@@ -66,8 +66,9 @@ func (n *Named) Complete() {
 
 // Read takes the days of a file that came at a time. An error leaves the calendar unchanged.
 func (n *Named) Read(text string, at time.Time) error {
-	today := window.DateOf(at.UTC())
-	days, err := holidays.Read(text, today.Add(-366), today.Add(FileYears*366))
+	year := at.UTC().Year()
+	days, err := holidays.Read(text, window.Date{Year: year - 1, Month: time.January, Day: 1},
+		window.Date{Year: year + FileYears, Month: time.December, Day: 31})
 	if err != nil {
 		return err
 	}

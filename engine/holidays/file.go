@@ -14,7 +14,7 @@ import (
 
 // Limits of a file.
 const (
-	FileMost    = 1 << 20 // bytes
+	FileMost    = 512 << 10 // bytes
 	eventsMost  = 2000
 	yearlyMost  = 200 // events with a recurrence
 	daysOfEvent = 366

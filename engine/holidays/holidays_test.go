@@ -88,7 +88,7 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 	from, to := window.Date{Year: 2030, Month: 1, Day: 1}, window.Date{Year: 2040, Month: 12, Day: 31}
 	file := func(events string) string { return "BEGIN:VCALENDAR\n" + events + "END:VCALENDAR" }
 	for want, text := range map[string]string{
-		"larger than 1024 KiB": strings.Repeat("x", FileMost+1), "the file is empty": "", "no calendar": "<html>",
+		"larger than 512 KiB": strings.Repeat("x", FileMost+1), "the file is empty": "", "no calendar": "<html>",
 		"more than 2000 events": file(strings.Repeat("BEGIN:VEVENT\nDTSTART:20301225\nEND:VEVENT\n", 2001)),
 		"more than 200 with":    file(strings.Repeat("BEGIN:VEVENT\nDTSTART:20301225\nRRULE:FREQ=YEARLY\nEND:VEVENT\n", 201)),
 		"more than 100 dates":   file("BEGIN:VEVENT\nDTSTART:20301225\nRDATE:" + strings.Repeat("20301225,", 101) + "20301225\nEND:VEVENT\n"),

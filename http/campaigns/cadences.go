@@ -191,7 +191,9 @@ func (s *API) previewed(ctx context.Context, f form.Form) (of campaign.Campaign,
 	for _, name := range []string{"window", "max_attempts", "retry_delay_s", "retry_on_system"} {
 		readSetting(f, campaign.FieldOf(name), &of.Settings)
 	}
-	return of, nil
+	list, err := s.Calendars.Calendars(ctx)
+	of.Narrow(list)
+	return of, err
 }
 
 // readOutcomes reads how the attempts of a preview end.
@@ -208,6 +210,14 @@ func readOutcomes(f form.Form) []engine.Outcome {
 		}
 	}
 	return list
+}
+
+// checkNamed refuses resources that the settings name and that do not exist.
+func (s *API) checkNamed(ctx context.Context, c *campaign.Settings, errs *form.Errors) error {
+	if err := s.checkCadence(ctx, c, errs); err != nil {
+		return err
+	}
+	return s.checkCalendars(ctx, c, errs)
 }
 
 // checkCadence refuses a cadence that does not exist.
