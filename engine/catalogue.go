@@ -196,11 +196,13 @@ var Catalogue = []CodeText{
 		"Choose one of them, or leave it out.",
 	},
 	{"headers_too_large", "The header fields are too large", "Send fewer or shorter ones."},
+	{"holidays_unreachable", "The file of holidays cannot be fetched", "Correct its address, or send the file itself."},
 	{"idempotency_in_progress", "A request with this Idempotency-Key is still running", "Repeat it in a moment."},
 	{
 		"idempotency_key_invalid", "The Idempotency-Key is not valid",
 		"Send 1 to 255 printable characters, bare or in double quotes, once.",
 	},
+	{"holidays_unreachable", "The file of holidays cannot be fetched", "Correct its address, or send the file itself."},
 	{"idempotency_mismatch", "This Idempotency-Key was used with another request", "Use a new key for a new request."},
 	{"identity_invalid", "An identity is too long", "Use a kind of at most 32 bytes and a name of at most 128."},
 	{"illegal_state", "The campaign's state does not allow this", "See which states do."},

@@ -34,7 +34,8 @@ func TestCalendarsAreCreatedEditedByVersionAndDeletedUnlessUsed(t *testing.T) {
 	b.byAdmin("PUT", germany, `{"name":"Again"}`).is(409, "version_conflict")
 	b.byAdmin("PUT", germany, `{"name":"Edited","version":1}`).is(200, "")
 	a = b.byAdmin("PUT", germany, `{"name":"Late"}`, "If-Match", `"1"`).is(409, "version_conflict")
-	if text := string(a.body); !strings.Contains(text, `"current":{"calendar_id":"germany","name":"Edited","zone":null,"hours":null`) {
+	if text := string(a.body); !strings.Contains(text,
+		`"current":{"calendar_id":"germany","name":"Edited","zone":null,"hours":null`) {
 		t.Errorf("%s", text)
 	}
 	b.byAdmin("PUT", calendarsPath+"/none", `{"name":"x","version":4}`).is(404, "calendar_not_found")
@@ -54,7 +55,8 @@ func TestACalendarsMistakesNameTheFieldAndAValidExample(t *testing.T) {
 	bad := `{"zone":"Berlin","hours":{"Mon":["9-17"],"Monday":[]},"holiday_sets":["XX"],"countries":["Germany"],
 		"exceptions":[{"date":"2030-02-30","hours":["09:00-12:00"]},7],"preset":"none"}`
 	a := b.byAdmin("PUT", germany, bad).is(422, "validation_failed", "preset unknown_value", "name required",
-		"hours.Mon[0] invalid_format", "hours.Monday unknown_field", "exceptions[0].date invalid_date", "exceptions[1] wrong_type",
+		"hours.Mon[0] invalid_format", "hours.Monday unknown_field", "exceptions[0].date invalid_date",
+		"exceptions[1] wrong_type",
 		"holiday_sets[0] unknown_value", "countries[0] unknown_value", "zone unknown_zone")
 	for _, example := range []string{"for example 09:00-18:00", "for example DE or DE-BY", "for example Europe/Berlin",
 		"for example 2030-12-24"} {
@@ -74,6 +76,7 @@ func TestACalendarsMistakesNameTheFieldAndAValidExample(t *testing.T) {
 		"validation_failed", "holidays_file conflict")
 	b.byAdmin("POST", "/api/v1/campaigns", campaignWith(`"calendar_ids":["none"]`)).is(422, "validation_failed",
 		"calendar_ids[0] unknown_value")
+	b.byAdmin("PUT", germany, `{"name":"x","hours":{}}`).is(422, "validation_failed", "hours never_opens")
 	b.byAdmin("PUT", germany, `{"name":"x"}`).is(201, "")
 	b.byAdmin("POST", "/api/v1/campaigns", campaignWith(`"calendar_ids":["germany","germany"]`)).is(422,
 		"validation_failed", "calendar_ids[1] duplicate")
@@ -96,8 +99,10 @@ func TestACalendarHasAFileOfHolidaysByUploadOrURL(t *testing.T) {
 	b.ports.holidays = holidays.Example
 	b.byAdmin("PUT", germany, `{"name":"y","version":3,"holidays_url":"https://x.example/a.ics"}`).is(200, "")
 	b.ports.holidays = "<html>"
-	b.byAdmin("PUT", germany, `{"name":"z","version":4,"holidays_url":"https://x.example/a.ics"}`).is(200, "") // not asked again
-	b.byAdmin("PUT", germany, `{"name":"z","version":5,"holidays_url":"https://x.example/b.ics"}`).is(422, "validation_failed",
+	b.byAdmin("PUT", germany, `{"name":"z","version":4,"holidays_url":"https://x.example/a.ics"}`).is(200,
+		"") // not asked again
+	b.byAdmin("PUT", germany, `{"name":"z","version":5,"holidays_url":"https://x.example/b.ics"}`).is(422,
+		"validation_failed",
 		"holidays_url invalid_format")
 }
 
@@ -116,7 +121,8 @@ func TestHoursOfACountryAreAnAdministrators(t *testing.T) {
 	operator("DELETE", germany, "").is(403, "role_too_low")
 	operator("PUT", calendarsPath+"/mine", `{"name":"mine"}`).is(201, "")
 	operator("PUT", calendarsPath+"/mine", `{"name":"mine","version":1,"countries":["DE"]}`).is(403, "role_too_low")
-	if a = b.byAdmin("GET", calendarsPath+"/choices", "").is(200, ""); !strings.Contains(string(a.body), `"since":"2023-03-01"`) {
+	if a = b.byAdmin("GET", calendarsPath+"/choices", "").is(200, ""); !strings.Contains(string(a.body),
+		`"since":"2023-03-01"`) {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -124,7 +130,8 @@ func TestHoursOfACountryAreAnAdministrators(t *testing.T) {
 func TestTheWindowsOfACampaignAndOfACalendarAreListed(t *testing.T) {
 	b := newBench(t)
 	b.byAdmin("PUT", germany, `{"name":"Germany",`+someHours+`,"holiday_sets":["DE"]}`).is(201, "")
-	a := b.byAdmin("GET", germany+"/windows?zone=Europe/Berlin&from=2030-12-20T00:00:00Z&to=2030-12-31T00:00:00Z", "").is(200, "")
+	a := b.byAdmin("GET", germany+"/windows?zone=Europe/Berlin&from=2030-12-20T00:00:00Z&to=2030-12-31T00:00:00Z",
+		"").is(200, "")
 	for _, want := range []string{`"zone":"Europe/Berlin"`,
 		`{"from":"2030-12-20T22:00:00+01:00","to":"2030-12-21T02:00:00+01:00"}`,
 		`{"date":"2030-12-25","calendar":"Germany","holiday":"Weihnachtstag","hours":[]}`} {

@@ -19,10 +19,11 @@ func TestACalendarIsEditedByItsVersionAndStaysWhileACampaignNamesIt(t *testing.T
 	t.Parallel()
 	s := storetest.OpenAt(t, storetest.URL(t), persistence.Config{})
 	ctx, who, at := t.Context(), engine.Who{Name: "ann@example.org"}, time.Date(2030, 1, 7, 9, 0, 0, 0, time.UTC)
-	c := calendar.Named{ID: "de", Name: "Germany", Sets: []string{"DE"}, URL: "https://x.example/a.ics", Hours: window.Calendar{
+	c := calendar.Named{ID: "de", Name: "Germany", Sets: []string{"DE"}, URL: "https://x.example/a.ics"}
+	c.Hours = window.Calendar{
 		Zone: "Europe/Berlin", Hours: map[window.Day][]window.Span{window.Mon: {{From: 540, To: 1080}}},
 		Exceptions: []window.Exception{{Date: window.Date{Year: 2030, Month: 12, Day: 24}, Hours: []window.Span{}}},
-		Countries:  []string{"DE"}}}
+		Countries:  []string{"DE"}}
 	if err := c.Read(holidays.Example, at); err != nil {
 		t.Fatal(err)
 	}

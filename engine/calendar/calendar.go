@@ -77,7 +77,8 @@ func (n *Named) Read(text string, at time.Time) error {
 	return nil
 }
 
-// Due says whether the file is to be had again: a day after it came, an hour after that failed.
+// Due says whether the file is due to be fetched or read again: a day after it came, an hour after that
+// failed.
 func (n *Named) Due(now time.Time) bool {
 	wait := RefreshEvery
 	switch {

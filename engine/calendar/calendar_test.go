@@ -25,7 +25,8 @@ func TestACalendarHasTheHolidaysOfItsSetsAndItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := window.Window{Zone: "Europe/Berlin"}.With([]*window.Calendar{&n.Hours}, nil)
-	for day, want := range map[string]string{"2030-07-04": "Bavaria (Christmas Day)", "2030-06-20": "Bavaria (Fronleichnam)",
+	for day, want := range map[string]string{"2030-07-04": "Bavaria (Christmas Day)",
+		"2030-06-20": "Bavaria (Fronleichnam)",
 		"2030-07-14": "Bavaria (Fête Nationale)", "2030-07-15": "", "2040-07-04": "Bavaria (Christmas Day)",
 		"2041-07-04": ""} {
 		if got := w.ClosedBy(at(day + "T12:00:00Z")); got != want {
@@ -53,7 +54,8 @@ func TestAFileIsHadAgainDailyAndSoonerAfterAFailure(t *testing.T) {
 		{Named{File: File{ReadAt: came, TriedAt: came}}, RefreshEvery, true}, // its days are read anew
 		{Named{URL: "https://x", File: File{TriedAt: came, Problem: "404"}}, RetryEvery - 1, false},
 		{Named{URL: "https://x", File: File{TriedAt: came, Problem: "404"}}, RetryEvery, true},
-		{Named{URL: "https://x", File: File{ReadAt: came, TriedAt: came}}, -time.Second, true}, // the clock was put back
+		{Named{URL: "https://x", File: File{ReadAt: came, TriedAt: came}}, -time.Second, true},
+		// the clock was put back
 	} {
 		if got := c.n.Due(came.Add(c.after)); got != c.want {
 			t.Errorf("%+v %s after: %v", c.n, c.after, got)
@@ -78,7 +80,8 @@ func TestACalendarThatDoesNotExistIsNeverOpen(t *testing.T) {
 
 func TestACalendarNamesItsMistakes(t *testing.T) {
 	known := func(code string) bool { return code == "DE" }
-	bad := Named{Sets: []string{"DE", "XX"}, Hours: window.Calendar{Zone: "Berlin", Countries: []string{"DE", "Germany"}}}
+	bad := Named{Sets: []string{"DE", "XX"}, Hours: window.Calendar{Zone: "Berlin", Countries: []string{"DE",
+		"Germany"}}}
 	var e *engine.Error
 	if !errors.As(bad.Validate(known), &e) {
 		t.Fatal("it is accepted")
@@ -98,10 +101,13 @@ func TestACalendarNamesItsMistakes(t *testing.T) {
 
 func TestThePresetsAreTheHoursOfTheirSources(t *testing.T) {
 	open := map[string]string{ // by the clock there
-		"de-code-of-conduct 2030-01-07T08:00:00+01:00": "open", "de-code-of-conduct 2030-01-07T20:00:00+01:00": "closed",
-		"de-code-of-conduct 2030-01-12T17:59:00+01:00": "open", "de-code-of-conduct 2030-01-12T18:00:00+01:00": "closed",
-		"de-code-of-conduct 2030-01-13T12:00:00+01:00": "closed", "de-code-of-conduct 2030-05-01T12:00:00+02:00": "closed",
-		"fr-solicitation 2030-01-07T09:59:00+01:00": "closed", "fr-solicitation 2030-01-07T10:00:00+01:00": "open",
+		"de-code-of-conduct 2030-01-07T08:00:00+01:00": "open",
+		"de-code-of-conduct 2030-01-07T20:00:00+01:00": "closed",
+		"de-code-of-conduct 2030-01-12T17:59:00+01:00": "open",
+		"de-code-of-conduct 2030-01-12T18:00:00+01:00": "closed",
+		"de-code-of-conduct 2030-01-13T12:00:00+01:00": "closed",
+		"de-code-of-conduct 2030-05-01T12:00:00+02:00": "closed",
+		"fr-solicitation 2030-01-07T09:59:00+01:00":    "closed", "fr-solicitation 2030-01-07T10:00:00+01:00": "open",
 		"fr-solicitation 2030-01-07T13:00:00+01:00": "closed", "fr-solicitation 2030-01-07T14:00:00+01:00": "open",
 		"fr-solicitation 2030-01-07T20:00:00+01:00": "closed", "fr-solicitation 2030-01-12T12:00:00+01:00": "closed",
 		"fr-solicitation 2030-05-08T12:00:00+02:00": "closed", // Victoire 1945

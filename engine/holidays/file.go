@@ -1,6 +1,7 @@
 package holidays
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,8 +23,8 @@ const (
 )
 
 // Example is a file with one holiday of every year.
-const Example = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20301225\nRRULE:FREQ=YEARLY\nSUMMARY:Christmas Day\n" +
-	"END:VEVENT\nEND:VCALENDAR"
+const Example = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20301225\nRRULE:FREQ=YEARLY\n" +
+	"SUMMARY:Christmas Day\nEND:VEVENT\nEND:VCALENDAR"
 
 // event is a VEVENT of a file (RFC 5545 §3.6.1).
 type event struct {
@@ -116,10 +117,10 @@ func (e *event) recurrence() (*rrule.RRule, error) {
 		return nil, err
 	}
 	if o.Freq != rrule.YEARLY {
-		return nil, fmt.Errorf("only FREQ=YEARLY is read")
+		return nil, errors.New("only FREQ=YEARLY is read")
 	}
 	if len(o.Byhour)+len(o.Byminute)+len(o.Bysecond) > 0 {
-		return nil, fmt.Errorf("BYHOUR, BYMINUTE and BYSECOND are not read")
+		return nil, errors.New("BYHOUR, BYMINUTE and BYSECOND are not read")
 	}
 	o.Dtstart = e.start
 	return rrule.NewRRule(*o)
@@ -160,12 +161,13 @@ func readEvents(text string) (list []event, err error) {
 				yearly++
 			}
 			if list = append(list, *e); len(list) > eventsMost || yearly > yearlyMost {
-				return nil, wrong(0, "the file has more than %d events, or more than %d with an RRULE", eventsMost, yearlyMost)
+				return nil, wrong(0, "the file has more than %d events, or more than %d with an RRULE", eventsMost,
+					yearlyMost)
 			}
 			e = nil
 		case e != nil && depth == 0:
 			if end, err = e.take(name, params, value, end); err != nil {
-				return nil, wrong(n, "%s", engine.ErrorDetail(err))
+				return nil, wrong(n, "%s", err)
 			}
 		}
 	}
@@ -218,7 +220,7 @@ func (e *event) take(name, params, value string, end time.Time) (time.Time, erro
 
 func days(list []time.Time, name, params, value string) ([]time.Time, error) {
 	if strings.Contains(strings.ToUpper(params), "VALUE=PERIOD") {
-		return list, engine.Invalid("", name+" with periods is not read")
+		return list, errors.New(name + " with periods is not read")
 	}
 	for one := range strings.SplitSeq(value, ",") {
 		at, _, err := day(name, one)
@@ -226,7 +228,7 @@ func days(list []time.Time, name, params, value string) ([]time.Time, error) {
 			return list, err
 		}
 		if list = append(list, at); len(list) > datesMost {
-			return list, engine.Invalid("", "the event has more than "+strconv.Itoa(datesMost)+" dates in "+name)
+			return list, fmt.Errorf("the event has more than %d dates in %s", datesMost, name)
 		}
 	}
 	return list, nil
@@ -236,7 +238,7 @@ func days(list []time.Time, name, params, value string) ([]time.Time, error) {
 func day(name, value string) (at time.Time, timed bool, err error) {
 	date, _, timed := strings.Cut(value, "T")
 	if at, err = time.Parse("20060102", date); err != nil || at.Year() < 1 {
-		return at, timed, engine.Invalid("", name+" is no date, for example "+name+";VALUE=DATE:20301225")
+		return at, timed, errors.New(name + " is no date, for example " + name + ";VALUE=DATE:20301225")
 	}
 	return at, timed, nil
 }

@@ -21,7 +21,8 @@ func TestACampaignCallsWhenItsCalendarsAreOpen(t *testing.T) {
 	}
 	morning, noon := win.Span{From: 10 * 60, To: 12 * 60}, win.Span{From: 13 * 60, To: 15 * 60}
 	wednesday := win.DateOf(start).Add(2)
-	before := hours(map[win.Day][]win.Span{win.Mon: {morning, noon}, win.Tue: {morning}, win.Wed: {morning}, win.Fri: {noon}},
+	before := hours(map[win.Day][]win.Span{win.Mon: {morning, noon}, win.Tue: {morning}, win.Wed: {morning},
+		win.Fri: {noon}},
 		win.Exception{Date: wednesday})
 	after := hours(map[win.Day][]win.Span{win.Sat: {noon}})
 	in := plain(60)

@@ -45,7 +45,8 @@ func TestAWindowIsOpenWhenItsCalendarsAre(t *testing.T) {
 	lunch := &Calendar{Name: "Office", Hours: weekdays("09:00-12:00", "13:00-17:00")}
 	night := &Calendar{Name: "Night", Hours: map[Day][]Span{Fri: spans("22:00-02:00"), Sat: spans("01:00-03:00")}}
 	paris := &Calendar{Name: "Paris", Zone: "Europe/Paris", Hours: weekdays("10:00-13:00")}
-	holidays := &Calendar{Name: "DE", Holidays: []Holiday{{date("2030-12-25"), "Christmas Day"}, {date("2030-12-26"), ""}},
+	holidays := &Calendar{Name: "DE", Holidays: []Holiday{{date("2030-12-25"), "Christmas Day"}, {date("2030-12-26"),
+		""}},
 		Exceptions: []Exception{{date("2030-12-24"), spans("08:00-12:00")}, {date("2030-12-26"), spans("22:00-01:00")}}}
 	leap := &Calendar{Name: "leap", Hours: map[Day][]Span{},
 		Exceptions: []Exception{{date("2028-02-29"), spans("00:00-24:00")}}}
@@ -135,7 +136,8 @@ func TestACalendarGoesByTheContactsClockAndThatOfACountryByItsNumbers(t *testing
 		return at.UTC().Format("15:04")
 	}
 	for want, of := range map[string]Window{
-		"08:00": w, "14:00": w.For(Home{[]string{"America/New_York"}, "US"}), "09:00": w.For(Home{[]string{"Europe/Paris"}, "FR"}),
+		"08:00": w, "14:00": w.For(Home{[]string{"America/New_York"}, "US"}),
+		"09:00": w.For(Home{[]string{"Europe/Paris"}, "FR"}),
 		"17:00": w.For(Home{[]string{"America/New_York", "America/Los_Angeles"}, "US"}),
 		"19:00": always("Europe/Berlin").With(nil, []*Calendar{{Countries: []string{"US"},
 			Hours: weekdays("14:00-20:00")}}).For(Home{[]string{"America/New_York"}, "US"}),
@@ -150,7 +152,8 @@ func TestACalendarGoesByTheContactsClockAndThatOfACountryByItsNumbers(t *testing
 }
 
 func TestWhatKeepsAWindowClosedIsNamed(t *testing.T) {
-	de := &Calendar{Name: "Germany", Holidays: []Holiday{{date("2030-12-25"), "Christmas Day"}, {date("2030-12-26"), ""}},
+	de := &Calendar{Name: "Germany", Holidays: []Holiday{{date("2030-12-25"), "Christmas Day"}, {date("2030-12-26"),
+		""}},
 		Hours: weekdays("09:00-17:00"), Exceptions: []Exception{{date("2030-12-24"), nil}}}
 	w := always("Europe/Berlin").With([]*Calendar{de}, nil)
 	for at, want := range map[string]string{
@@ -221,7 +224,8 @@ func TestHoursAreWrittenAsPeopleWriteThem(t *testing.T) {
 	if b, err := json.Marshal(&c); err != nil || string(b) != text {
 		t.Errorf("%s, %v", b, err)
 	}
-	for _, bad := range []string{"", "09:00", "09:00-09:00", "24:00-02:00", "9:00-10:00", "09:00–18:00", "09:00-25:00"} {
+	for _, bad := range []string{"", "09:00", "09:00-09:00", "24:00-02:00", "9:00-10:00", "09:00–18:00",
+		"09:00-25:00"} {
 		if s, err := ParseSpan(bad); err == nil {
 			t.Errorf("%q is read as %s", bad, s)
 		}
@@ -253,7 +257,8 @@ func calendarOpen(c *Calendar, zone string, t time.Time) bool {
 	}
 	noon := time.Date(l.Year(), l.Month(), l.Day(), 12, 0, 0, 0, time.UTC)
 	for _, s := range hours(noon) {
-		if from, to := s.From.String(), s.To.String(); from < to && from <= clock && clock < to || from >= to && clock >= from {
+		if from, to := s.From.String(), s.To.String(); from < to && from <= clock && clock < to || from >= to &&
+			clock >= from {
 			return true
 		}
 	}

@@ -184,6 +184,11 @@ func (s *API) PutCalendar(r *wire.Request) error {
 			return f.Errs.Err()
 		}
 	}
+	if !(window.Window{Zone: "UTC"}).With([]*window.Calendar{&c.Hours}, nil).CanEverOpen(s.Now()) {
+		f.Fail("hours", "never_opens", "is not open in the next "+strconv.Itoa(window.HorizonDays)+
+			` days; give it hours, for example {"Mon":["09:00-18:00"]}`)
+		return f.Errs.Err()
+	}
 	stored, created, err := s.Calendars.PutCalendar(r.Ctx(), c, keep, s.Now(), r.Who())
 	var e *engine.Error
 	if errors.As(err, &e) {
@@ -361,7 +366,8 @@ func (s *API) windows(r *wire.Request, w window.Window, from, to time.Time) erro
 		v.Openings = append(v.Openings, openingView{o.From.In(loc), o.To.In(loc)})
 	}
 	for _, d := range w.SpecialDays(window.DateOf(from.In(loc)), window.DateOf(to.In(loc))) {
-		v.Days = append(v.Days, specialDayView{d.Date, d.Calendar, textOrNull(d.Holiday), append([]window.Span{}, d.Hours...)})
+		v.Days = append(v.Days, specialDayView{d.Date, d.Calendar, textOrNull(d.Holiday),
+			append([]window.Span{}, d.Hours...)})
 	}
 	return r.Reply(nethttp.StatusOK, v)
 }

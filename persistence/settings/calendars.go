@@ -16,7 +16,8 @@ import (
 // calendarsCap bounds how many calendars are stored: every run has them in memory.
 const calendarsCap = 100
 
-const calendarColumns = "id, name, hours, sets, url, holidays, read_at, tried_at, problem, version, created_at, updated_at"
+const calendarColumns = "id, name, hours, sets, url, holidays, read_at, tried_at, problem, version, created_at, " +
+	"updated_at"
 
 var errNoCalendar = engine.NotFound("calendar_not_found", "")
 
@@ -123,8 +124,8 @@ func (s *Configuration) PutCalendar(ctx context.Context, c calendar.Named, keepF
 	return stored, created, err
 }
 
-// ClaimCalendarFile gives one node a calendar whose file is to be had again (calendar.Named.Due), with
-// the text of its file; nobody else gets it until it is due again.
+// ClaimCalendarFile gives one node a calendar whose file is due (calendar.Named.Due), with the text of
+// its file; nobody else gets it until it is due again.
 func (s *Configuration) ClaimCalendarFile(ctx context.Context, now time.Time) (c calendar.Named, ok bool, err error) {
 	list, err := s.Calendars(ctx)
 	if err != nil {
