@@ -202,7 +202,6 @@ var Catalogue = []CodeText{
 		"idempotency_key_invalid", "The Idempotency-Key is not valid",
 		"Send 1 to 255 printable characters, bare or in double quotes, once.",
 	},
-	{"holidays_unreachable", "The file of holidays cannot be fetched", "Correct its address, or send the file itself."},
 	{"idempotency_mismatch", "This Idempotency-Key was used with another request", "Use a new key for a new request."},
 	{"identity_invalid", "An identity is too long", "Use a kind of at most 32 bytes and a name of at most 128."},
 	{"illegal_state", "The campaign's state does not allow this", "See which states do."},
