@@ -156,7 +156,7 @@ var Fields = []Field{
 		Help:   "Never completes by itself: stays running and accepts contacts until somebody stops it",
 		Source: "Always-on requires multi-day",
 	}, {
-		Name: "calendar_ids", Group: GroupBasics, Max: calendar.OfCampaign, Quiet: true, WhatIf: true,
+		Name: "calendar_ids", Group: GroupWindow, Max: calendar.OfCampaign, Quiet: true,
 		At:    func(s *Settings) any { return list(&s.Calendars) },
 		Label: "Calendars", Help: "Opening hours and holidays within which the campaign calls",
 		API:    "Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open.",

@@ -4423,7 +4423,6 @@ export interface components {
                 concurrency?: number | null;
                 window?: components["schemas"]["Window"] | null;
                 single_day?: boolean | null;
-                calendar_ids?: string[] | null;
                 max_attempts?: number | null;
                 retry_delay_s?: number | null;
                 ring_timeout_s?: number | null;
@@ -4545,7 +4544,6 @@ export interface components {
                 concurrency: number;
                 window: components["schemas"]["Window"];
                 single_day: boolean;
-                calendar_ids: unknown[];
                 max_attempts: number;
                 retry_delay_s: number;
                 ring_timeout_s: number;
