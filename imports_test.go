@@ -123,13 +123,19 @@ var importRules = []importRule{
 		remedy: "the core is pure Go on the standard library: let the caller bring the value in with the event, or ask " +
 			"for it with an effect"},
 	{dir: "engine/promise", core: true,
-		ours: []string{"engine", "engine/attempt", "engine/campaign", "engine/contact", "engine/pacing", "engine/tally"},
+		ours: []string{"engine", "engine/attempt", "engine/campaign", "engine/contact", "engine/pacing", "engine/tally",
+			"engine/window"},
 		remedy: "the judge of the promises knows rows, settings and figures, and nobody who decides: " +
 			"tell it what happened with a fact"},
 	{dir: "engine/number", core: true,
 		ours:   []string{"engine/..."},
 		third:  []string{"github.com/nyaruka/phonenumbers"},
 		remedy: "the core is pure Go on the standard library and phonenumbers"},
+
+	{dir: "engine/holidays", core: true,
+		ours:   []string{"engine", "engine/window"},
+		third:  []string{"github.com/rickar/cal/v2", "github.com/teambition/rrule-go"},
+		remedy: "holidays are dates: which calendars have them, engine/calendar says"},
 
 	// The tree of actors: each package knows those below it and never the top one.
 	{dir: "actors",

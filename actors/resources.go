@@ -45,6 +45,16 @@ func (t *Tree) CadencesChanged(ctx context.Context) error {
 	return nil
 }
 
+// CalendarsChanged makes the tree reload the calendars.
+func (t *Tree) CalendarsChanged(ctx context.Context) error {
+	list, err := t.store.Calendars(ctx)
+	if err != nil {
+		return journal.Unavailable(err)
+	}
+	t.sys.Root.Send(t.campaigns, &campaignactor.EveryRun{Msg: &core.CalendarsChanged{Calendars: list}})
+	return nil
+}
+
 // TrunksChanged makes the tree reload the configured trunks. put names those that were edited,
 // which ends a hold of theirs.
 func (t *Tree) TrunksChanged(ctx context.Context, put ...engine.TrunkID) error {

@@ -75,7 +75,7 @@ func TestEveryContactIsCalledByItsOwnClock(t *testing.T) {
 		r.check()
 		first := map[string]time.Time{}
 		for _, a := range r.dialled() {
-			w := window.Window{Start: 9 * 60, End: 17 * 60, ContactZone: true}.For(numbers.Zones(a.To))
+			w := window.Window{Start: 9 * 60, End: 17 * 60, ContactZone: true}.For(numbers.HomeOf(a.To))
 			if !w.Open(*a.InviteAt) {
 				t.Errorf("%s… was dialled at %v, outside its window", a.To.E164()[:5], a.InviteAt)
 			}

@@ -34,6 +34,8 @@ var Catalogue = []CodeText{
 	{"bot_unavailable", "The bot takes no calls now", "Try again once it does."},
 	{"cadence_in_use", "A campaign uses this cadence", "Give it another one first, or none."},
 	{"cadence_not_found", "No cadence has this identifier", "List the cadences to see theirs."},
+	{"calendar_in_use", "A campaign uses this calendar", "Take it out of the campaign first."},
+	{"calendar_not_found", "No calendar has this identifier", "List the calendars to see theirs."},
 	{
 		"call_being_closed", "The node that had the call is gone, and the call is being closed",
 		"Send the request again in a moment.",
@@ -194,6 +196,7 @@ var Catalogue = []CodeText{
 		"Choose one of them, or leave it out.",
 	},
 	{"headers_too_large", "The header fields are too large", "Send fewer or shorter ones."},
+	{"holidays_unreachable", "The file of holidays cannot be fetched", "Correct its address, or send the file itself."},
 	{"idempotency_in_progress", "A request with this Idempotency-Key is still running", "Repeat it in a moment."},
 	{
 		"idempotency_key_invalid", "The Idempotency-Key is not valid",
@@ -226,12 +229,17 @@ var Catalogue = []CodeText{
 	{"imports_busy", "As many files as allowed are being imported", "Try again."},
 	{"internal", "Something went wrong inside the dialler", "Find it in the log by the request id."},
 	{"invalid_audio", "The message cannot be used", "Send a WAV file as the API documentation says."},
+	{"invalid_calendar", "The calendar is not valid", "Correct the fields that are named."},
 	{"invalid_comparison", "The comparison cannot be made", "Correct what is named."},
 	{
 		"invalid_credentials", "The e-mail address or the password is wrong",
 		"Try again, or let an administrator set a new one.",
 	},
 	{"invalid_date", "A date does not exist", "Write it as YYYY-MM-DD."},
+	{
+		"invalid_holidays_file", "The file of holidays cannot be used",
+		"Send an iCalendar file (RFC 5545) with an event for each holiday.",
+	},
 	{"invalid_number", "The number cannot be dialled", "Write it in E.164, for example +4915112345678."},
 	{"invalid_scenario", "The scenario is not valid", "Correct the field that is named."},
 	{"invalid_settings", "The campaign's settings are not valid", "Correct the fields that are named."},
@@ -415,6 +423,7 @@ var Catalogue = []CodeText{
 		"See whether it was done, or try again with the same Idempotency-Key.",
 	},
 	{"too_many_cadences", "200 cadences are kept already", "Delete one that no campaign uses."},
+	{"too_many_calendars", "100 calendars are kept already", "Delete one that no campaign uses."},
 	{"too_many_charts", "Charts of other campaigns are being computed", "Try again in a moment."},
 	{"too_many_columns", "A contact has too many variables", "Leave columns out."},
 	{

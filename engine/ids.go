@@ -34,13 +34,14 @@ type LegID string
 // by time of creation.
 type ImportID string
 
-// BotID, TrunkID, KeyID, UserID and CadenceID identify configured objects.
+// BotID, TrunkID, KeyID, UserID, CadenceID and CalendarID identify configured objects.
 type (
-	BotID     string
-	TrunkID   string
-	KeyID     string
-	UserID    string
-	CadenceID string
+	BotID      string
+	TrunkID    string
+	KeyID      string
+	UserID     string
+	CadenceID  string
+	CalendarID string
 )
 
 // Incarnation is one membership of a node in a cluster, from its joining to its leaving or the end

@@ -49,6 +49,7 @@ PATCH  /api/v1/campaigns/{campaign_id}                           - operator
 DELETE /api/v1/campaigns/{campaign_id}                           - operator
 GET    /api/v1/campaigns/{campaign_id}/preflight                 read viewer
 POST   /api/v1/campaigns/{campaign_id}/simulate                  - viewer
+GET    /api/v1/campaigns/{campaign_id}/windows                   - viewer
 GET    /api/v1/campaigns/{campaign_id}/live                      read viewer
 GET    /api/v1/live                                              - viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts                  read viewer
@@ -110,6 +111,12 @@ GET    /api/v1/cadences/{cadence_id}                             - viewer
 PUT    /api/v1/cadences/{cadence_id}                             - operator
 DELETE /api/v1/cadences/{cadence_id}                             - operator
 POST   /api/v1/cadences/preview                                  - viewer
+GET    /api/v1/calendars                                         - viewer
+GET    /api/v1/calendars/choices                                 - viewer
+GET    /api/v1/calendars/{calendar_id}                           - viewer
+PUT    /api/v1/calendars/{calendar_id}                           - operator
+DELETE /api/v1/calendars/{calendar_id}                           - operator
+GET    /api/v1/calendars/{calendar_id}/windows                   - viewer
 
 GET    /api/v1/bots                                              - viewer
 PUT    /api/v1/bots/{bot_id}                                     - admin

@@ -47,6 +47,7 @@ type Health interface {
 const (
 	NoTrunk        = "no_trunk"        // no trunk is active
 	MembershipAway = "membership_away" // etcd, by which nodes find each other, does not answer
+	HolidaysStale  = "holidays_stale"  // a calendar's file of holidays cannot be had anew
 )
 
 // Check is one condition of readiness.
@@ -73,6 +74,7 @@ type Deps struct {
 	Replies   idempotency.Replies
 	Bots      telephony.Bots
 	Cadences  campaigns.Cadences
+	Calendars campaigns.Calendars
 	Trunks    telephony.Trunks
 	Numbers   telephony.Numbers
 	Health    Health

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
@@ -233,4 +234,50 @@ func (p *ports) DeleteCadence(_ context.Context, id engine.CadenceID, _ engine.W
 	}
 	p.cadences = slices.Delete(p.cadences, i, i+1)
 	return nil
+}
+
+func (p *ports) Calendars(context.Context) ([]calendar.Named, error) {
+	defer p.lock()()
+	return append([]calendar.Named(nil), p.calendars...), nil
+}
+
+func (p *ports) PutCalendar(_ context.Context, c calendar.Named, _ bool, at time.Time,
+	_ engine.Who) (calendar.Named, bool, error) {
+	defer p.lock()()
+	c.UpdatedAt = at
+	i := slices.IndexFunc(p.calendars, func(x calendar.Named) bool { return x.ID == c.ID })
+	switch {
+	case i < 0 && c.Version > 0:
+		return c, false, engine.NotFound("calendar_not_found", "")
+	case i < 0:
+		c.Version, c.CreatedAt = 1, at
+		p.calendars = append(p.calendars, c)
+		return c, true, nil
+	case p.calendars[i].Version != c.Version:
+		conflict := engine.Conflict("version_conflict", "")
+		conflict.Current = p.calendars[i]
+		return c, false, conflict
+	}
+	c.Version, c.CreatedAt = c.Version+1, p.calendars[i].CreatedAt
+	p.calendars[i] = c
+	return c, false, nil
+}
+
+func (p *ports) DeleteCalendar(_ context.Context, id engine.CalendarID, _ engine.Who) error {
+	defer p.lock()()
+	for _, c := range p.creates {
+		if slices.Contains(c.Settings.Calendars, id) {
+			return engine.Conflict("calendar_in_use", "")
+		}
+	}
+	p.calendars = slices.DeleteFunc(p.calendars, func(x calendar.Named) bool { return x.ID == id })
+	return nil
+}
+
+func (p *ports) FetchHolidays(context.Context, string) (string, error) {
+	defer p.lock()()
+	if p.holidays == "" {
+		return "", engine.Invalid("holidays_unreachable", "the file cannot be fetched: its server answered 404")
+	}
+	return p.holidays, nil
 }

@@ -16,6 +16,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
@@ -76,6 +77,8 @@ type ports struct {
 	resultLater        bool
 	bots               []engine.Bot
 	cadences           []cadence.Named
+	calendars          []calendar.Named
+	holidays           string // of every address
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings

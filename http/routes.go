@@ -93,6 +93,7 @@ func (s *Server) table() []*route {
 		on("DELETE", one, operators, s.campaigns.Delete),
 		on("GET", one+"/preflight", readers, s.campaigns.ShowPreflight),
 		on("POST", one+"/simulate", viewers, s.campaigns.Simulate),
+		on("GET", one+"/windows", viewers, s.campaigns.CampaignWindows),
 		on("GET", one+"/live", readers, s.feeds.WatchCampaign),
 		on("GET", v1+"/live", viewers, s.feeds.WatchCampaigns),
 		on("GET", one+"/contacts", readers, s.contacts.List),
@@ -161,6 +162,13 @@ func (s *Server) table() []*route {
 		on("PUT", v1+"/cadences/{cadence_id}", operators, s.campaigns.PutCadence),
 		on("DELETE", v1+"/cadences/{cadence_id}", operators, s.campaigns.DeleteCadence),
 		on("POST", v1+"/cadences/preview", viewers, s.campaigns.PreviewCadence),
+
+		on("GET", v1+"/calendars", viewers, s.campaigns.ListCalendars),
+		on("GET", v1+"/calendars/choices", viewers, s.campaigns.CalendarChoices),
+		on("GET", v1+"/calendars/{calendar_id}", viewers, s.campaigns.ShowCalendar),
+		on("PUT", v1+"/calendars/{calendar_id}", operators, s.campaigns.PutCalendar),
+		on("DELETE", v1+"/calendars/{calendar_id}", operators, s.campaigns.DeleteCalendar),
+		on("GET", v1+"/calendars/{calendar_id}/windows", viewers, s.campaigns.CalendarWindows),
 
 		on("GET", v1+"/bots", viewers, s.lines.ListBots),
 		on("PUT", v1+"/bots/{bot_id}", admins, s.lines.PutBot),

@@ -85,3 +85,22 @@ func TestAnOperatorSharesACadenceInTheConsole(t *testing.T) {
 	w.act(id, "stop").expect(200)
 	w.quiet()
 }
+
+func TestAnOperatorSharesACalendarInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Second)
+	w.carrier(carrier.Config{})
+	const email, name = "olga@example.org", "Spring visits"
+	w.consoleUser(email, "operator")
+	id, waits := w.campaign(map[string]any{"name": name, "always_on": true}), newNumber()
+	w.addTo(id, waits).expect(200)
+	var closed []string // a test may pass midnight
+	for day := -1; day < 3; day++ {
+		closed = append(closed, `{"date":"`+time.Now().UTC().AddDate(0, 0, day).Format(time.DateOnly)+`"}`)
+	}
+	w.browse("calendars.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
+		"WAITS", waits, "TOKEN", w.admin, "CLOSED", "["+strings.Join(closed, ",")+"]",
+		"DATE", time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly))
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}

@@ -13,6 +13,7 @@ import (
 	"dialler/actors/cluster/routing"
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
 	"dialler/engine/numberpool"
 	"dialler/http"
@@ -161,6 +162,40 @@ func (f *Front) DeleteCadence(ctx context.Context, id engine.CadenceID, who engi
 	return nil
 }
 
+// PutCalendar implements http.Calendars: the runs are told of the change.
+func (f *Front) PutCalendar(ctx context.Context, c calendar.Named, keepFile bool, at time.Time,
+	who engine.Who) (calendar.Named, bool, error) {
+	stored, created, err := f.Store.PutCalendar(ctx, c, keepFile, at, who)
+	f.p.doubt(err)
+	if err == nil {
+		f.calendarsChanged(ctx)
+	}
+	return stored, created, err
+}
+
+// calendarsChanged tells everybody, as cadencesChanged does.
+func (f *Front) calendarsChanged(ctx context.Context) {
+	f.configured(ctx, "")
+	if err := f.tree.CalendarsChanged(ctx); err != nil {
+		f.p.unsettled.Store(true)
+	}
+}
+
+// DeleteCalendar implements http.Calendars.
+func (f *Front) DeleteCalendar(ctx context.Context, id engine.CalendarID, who engine.Who) error {
+	if err := f.Store.DeleteCalendar(ctx, id, who); err != nil {
+		f.p.doubt(err)
+		return err
+	}
+	f.calendarsChanged(ctx)
+	return nil
+}
+
+// FetchHolidays implements http.Calendars.
+func (f *Front) FetchHolidays(ctx context.Context, address string) (string, error) {
+	return f.p.holidays.Fetch(ctx, address)
+}
+
 // account returns the "AC" identifier of a bot, or a new one.
 func (f *Front) account(ctx context.Context, id engine.BotID) (string, error) {
 	bots, err := f.Store.Bots(ctx)
@@ -236,6 +271,7 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 	if f.p.several != nil {
 		checks = append(checks, f.p.several.check())
 	}
+	checks = append(checks, f.calendarCheck(ctx))
 	if f.p.anchorer != nil {
 		checks = append(checks, f.p.anchorCheck())
 	}

@@ -291,9 +291,14 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 			return d, err
 		}
 	}
+	calendars, err := f.Calendars(ctx)
+	if err != nil {
+		return d, err
+	}
+	c.Campaign.Narrow(calendars)
 	d.ContactView = view
 	d.Explain = campaign.Explain(campaign.Question{Campaign: &c.Campaign, Contact: &view.Contact, Facts: facts,
-		Zones: number.Zones(view.Contact.NextNumber()), Live: c.Live, Now: now,
+		Home: number.HomeOf(view.Contact.NextNumber()), Live: c.Live, Now: now,
 		Cadence: cadence.Find(cadences, c.Campaign.Settings.Cadence)})
 	return d, nil
 }
@@ -323,7 +328,11 @@ func (f *Front) questionAt(ctx context.Context, c *campaign.Campaign, at time.Ti
 	if err != nil {
 		return q, err
 	}
+	calendars, err := f.Store.Calendars(ctx)
+	if err != nil {
+		return q, err
+	}
 	numbers, err := f.Numbers(ctx)
-	q.Use(bots, trunks, numbers, cadences)
+	q.Use(bots, trunks, numbers, cadences, calendars)
 	return q, err
 }

@@ -146,6 +146,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		return err
 	}
 	p.histograms = metrics.NewHistograms()
+	p.holidays = outgoing.NewHolidays(flags.WebhookAllowPrivate)
 	tokens := resultTokens(derive(secret, "results"))
 	ports := actors.Ports{
 		Store:     sealingStore{p.store, func() { wake(p.sealing.ends) }},
@@ -303,6 +304,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Replies:        front,
 			Bots:           front,
 			Cadences:       front,
+			Calendars:      front,
 			Trunks:         front,
 			Numbers:        front,
 			Health:         front,
@@ -342,6 +344,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if p.anchorer != nil {
 		p.background(p.anchorer.Run)
 	}
+	p.background(p.refreshCalendars)
 	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)

@@ -62,6 +62,7 @@ type Process struct {
 	capacity *capacity // nil: as above
 	hooks    *outgoing.DeliveryMetrics
 	anchorer *witness.Anchorer // nil without witnesses
+	holidays *outgoing.Holidays
 	// eligibility asks before a dial, if the installation or the campaign wants it.
 	eligibility *outgoing.Eligibility
 	sharedCaps  *sharedcaps.Caps
@@ -105,6 +106,7 @@ type tuning struct {
 	webhookTimeout time.Duration // of one try
 	webhookEvery   time.Duration // interval of looking for events
 	backTestEvery  time.Duration // interval of looking for finished runs
+	calendarsEvery time.Duration // interval of looking for files of holidays that are due
 	backTestPlays  int           // per question of a back-test; 0 means the default
 	sealEvery      time.Duration // interval of sealing
 	// toDatabase replaces the connection to the database, to inject faults.
@@ -158,6 +160,7 @@ func (p *Process) settle(ctx context.Context) {
 	for _, f := range []func() error{
 		func() error { return p.tree.BotsChanged(ctx) },
 		func() error { return p.tree.CadencesChanged(ctx) },
+		func() error { return p.tree.CalendarsChanged(ctx) },
 		func() error { return p.setTrunks(ctx) },
 		func() error { return p.tree.TrunksChanged(ctx) },
 	} {

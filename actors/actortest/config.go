@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/disposition"
 )
 
@@ -23,6 +24,13 @@ func (s *Store) Cadences(context.Context) ([]cadence.Named, error) {
 	s.Lock()
 	defer s.Unlock()
 	return slices.Clone(s.CadenceList), nil
+}
+
+// Calendars implements actors.Store.
+func (s *Store) Calendars(context.Context) ([]calendar.Named, error) {
+	s.Lock()
+	defer s.Unlock()
+	return slices.Clone(s.CalendarList), nil
 }
 
 // Trunks implements actors.Store.

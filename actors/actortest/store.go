@@ -12,6 +12,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -22,11 +23,12 @@ import (
 // faults of a database.
 type Store struct {
 	*memstore.Store
-	BotList     []engine.Bot
-	CadenceList []cadence.Named
-	TrunkList   []engine.TrunkSettings
-	Nums        []engine.NumberSettings
-	Imports     Imports
+	BotList      []engine.Bot
+	CadenceList  []cadence.Named
+	CalendarList []calendar.Named
+	TrunkList    []engine.TrunkSettings
+	Nums         []engine.NumberSettings
+	Imports      Imports
 
 	// NotOwned makes another node act for the campaigns.
 	NotOwned bool

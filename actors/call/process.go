@@ -18,6 +18,7 @@ import (
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/engine/window"
 )
 
 // Config configures calls.
@@ -195,5 +196,5 @@ func (p *Process) AsksEligibility(h eligibility.Hook) bool {
 	return p.Eligibility != nil && p.Eligibility.Asks(h)
 }
 
-// Zones returns the time zones of a number.
-func (p *Process) Zones(n engine.PhoneNumber) []string { return number.Zones(n) }
+// Home returns where a number is at home.
+func (p *Process) Home(n engine.PhoneNumber) window.Home { return number.HomeOf(n) }

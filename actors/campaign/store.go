@@ -7,6 +7,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -115,6 +116,7 @@ type Store interface {
 
 	Bots(ctx context.Context) ([]engine.Bot, error)
 	Cadences(ctx context.Context) ([]cadence.Named, error)
+	Calendars(ctx context.Context) ([]calendar.Named, error)
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 }
 

@@ -110,7 +110,7 @@ func TestWhenTheNextAttemptFollows(t *testing.T) {
 func TestTheContactsClockDecidesWhereTheWindowIsTheirs(t *testing.T) {
 	w := office("Europe/Berlin")
 	w.ContactZone = true
-	w = w.For([]string{"America/New_York"})
+	w = w.For(window.Home{Zones: []string{"America/New_York"}})
 	const want = "Mon 07 16:00, Mon 07 17:00, Tue 08 09:00, Wed 09 09:00"
 	if got := play(t, "no_answer: another part of the day, next day", w, "2030-01-07 16:00", 4,
 		engine.OutcomeNoAnswer); got != want {
@@ -220,7 +220,7 @@ func TestWhateverTheTableNoAttemptIsEarlyOutsideTheWindowOrOneTooMany(t *testing
 			End: window.TimeOfDay(15 * rapid.IntRange(0, 95).Draw(t, "end")), Zone: zone.Draw(t, "zone")}
 		if rapid.Bool().Draw(t, "contact") {
 			w.ContactZone = true
-			w = w.For([]string{zone.Draw(t, "first"), zone.Draw(t, "second")})
+			w = w.For(window.Home{Zones: []string{zone.Draw(t, "first"), zone.Draw(t, "second")}})
 		}
 		at := time.Date(2030, 3, 1, 0, rapid.IntRange(0, 300*24*60).Draw(t, "minute"), 0, 0, time.UTC)
 		opens, ok := w.NextOpening(at)

@@ -293,7 +293,7 @@ func (c *Contact) change(ev contact.Event) (d journal.Data, ok bool) {
 }
 
 func (c *Contact) policy() contact.Policy {
-	return c.Rules.PolicyFor(c.Machine.C.NextNumber(), c.Call.in.Process.Zones)
+	return c.Rules.PolicyFor(c.Machine.C.NextNumber(), c.Call.in.Process.Home)
 }
 
 // write writes the contact in its current state, with one event.

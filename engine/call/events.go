@@ -9,6 +9,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
+	"dialler/engine/window"
 )
 
 // Input is one event or command, a pointer, with the time at which it is handled and the process's
@@ -49,8 +50,8 @@ type Process interface {
 	Endpoints(*engine.Bot) []string
 	// AsksEligibility says whether a hook is asked before a dial in a campaign with the given hook.
 	AsksEligibility(eligibility.Hook) bool
-	// Zones are the time zones of a number (engine/number).
-	Zones(engine.PhoneNumber) []string
+	// Home is where a number is at home (engine/number).
+	Home(engine.PhoneNumber) window.Home
 }
 
 // Alone is a process outside any cluster that restricts nothing: a shell embeds it and overrides
@@ -69,7 +70,7 @@ func (Alone) Unheard(engine.AttemptID) bool                              { retur
 func (Alone) Shared() bool                                               { return false }
 func (Alone) Endpoints(b *engine.Bot) []string                           { return b.Endpoints }
 func (Alone) AsksEligibility(eligibility.Hook) bool                      { return false }
-func (Alone) Zones(engine.PhoneNumber) []string                          { return nil }
+func (Alone) Home(engine.PhoneNumber) window.Home                        { return window.Home{} }
 
 // Limits are the settings of the process that calls need.
 type Limits struct {

@@ -7,6 +7,7 @@ import (
 	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/window"
 )
 
 // Planned is a dial of a plan.
@@ -24,7 +25,7 @@ const PlanCap = 50
 // Plan says when a contact would be dialled from a time on, if nothing but the campaign's rules kept
 // it waiting and its attempts ended at once in the outcomes, the last of them again and again. After
 // says why nothing follows.
-func Plan(c campaign.Campaign, table *cadence.Named, zones []string, from time.Time,
+func Plan(c campaign.Campaign, table *cadence.Named, home window.Home, from time.Time,
 	outcomes []engine.Outcome) (dials []Planned, after campaign.Explanation) {
 	c.State, c.Prepared, c.WindowEndsAt = campaign.Running, false, nil
 	if c.Settings.SingleDay {
@@ -32,9 +33,9 @@ func Plan(c campaign.Campaign, table *cadence.Named, zones []string, from time.T
 	}
 	rules := RulesOf(c)
 	rules.Policy.Cadence = table.Table()
-	p := rules.PolicyFor("", func(engine.PhoneNumber) []string { return zones })
+	p := rules.PolicyFor("", func(engine.PhoneNumber) window.Home { return home })
 	explain := func(row *contact.Contact, now time.Time) campaign.Explanation {
-		return campaign.Explain(campaign.Question{Campaign: &c, Contact: row, Zones: zones, Cadence: table, Now: now})
+		return campaign.Explain(campaign.Question{Campaign: &c, Contact: row, Home: home, Cadence: table, Now: now})
 	}
 	due, ok := p.Clip(from)
 	m := contact.Machine{C: contact.Contact{State: contact.Pending, Max: p.MaxAttempts, DueAt: &due,

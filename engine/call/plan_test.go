@@ -30,7 +30,7 @@ func TestAPlanListsTheDialsThatTheRulesLeadTo(t *testing.T) {
 			}
 			table = &cadence.Named{Name: "n", Cadence: read}
 		}
-		dials, after := Plan(c, table, []string{"America/New_York"}, from, outcomes)
+		dials, after := Plan(c, table, window.Home{Zones: []string{"America/New_York"}}, from, outcomes)
 		var got []string
 		for _, d := range dials {
 			got = append(got, strings.TrimSpace(fmt.Sprint(d.At.UTC().Format("02 15:04 "), d.By)))

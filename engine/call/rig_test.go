@@ -16,6 +16,7 @@ import (
 	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 	"dialler/engine/redial"
+	"dialler/engine/window"
 )
 
 const (
@@ -51,7 +52,9 @@ func (p *processOf) Elsewhere(engine.AttemptID) bool                            
 func (p *processOf) Unheard(engine.AttemptID) bool                              { return p.unheard }
 func (p *processOf) Shared() bool                                               { return p.shared }
 func (p *processOf) AsksEligibility(eligibility.Hook) bool                      { return p.eligible }
-func (p *processOf) Zones(engine.PhoneNumber) []string                          { return []string{"Europe/Berlin"} }
+func (p *processOf) Home(engine.PhoneNumber) window.Home {
+	return window.Home{Zones: []string{"Europe/Berlin"}}
+}
 func (p *processOf) Endpoints(b *engine.Bot) []string {
 	if p.endpoints != nil {
 		return p.endpoints

@@ -9,6 +9,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/eligibility"
 	"dialler/engine/redial"
+	"dialler/engine/window"
 )
 
 // Rules are a campaign's settings in the form that its contacts and their calls use; immutable once
@@ -46,7 +47,7 @@ func RulesOf(c campaign.Campaign) Rules {
 			Redial: redial.Rule{Delay: sec(s.RetryDelaySec), OnSystem: s.RetryOnSystem, OnCustom: s.RetryOnCustom,
 				StopAfter: sec(s.StopRedialsAfterSec), OnlyUnder: sec(s.RedialOnlyUnderSec)},
 			ResultTimeout: sec(s.ResultTimeoutSec), Callbacks: s.CallbackDetection,
-			Clip: campaign.Clip(&c, nil), Ends: c.WindowEndsAt, Window: s.Window,
+			Clip: campaign.Clip(&c, window.Home{}), Ends: c.WindowEndsAt, Window: s.Window,
 		},
 		of: &c,
 	}
@@ -71,13 +72,13 @@ func closedAs(c *campaign.Campaign) contact.State {
 	return ""
 }
 
-// PolicyFor is the policy with the window of one contact; zones returns the time zones of a number
+// PolicyFor is the policy with the window of one contact; home says where a number is at home
 // (engine/number).
-func (rl *Rules) PolicyFor(n engine.PhoneNumber, zones func(engine.PhoneNumber) []string) contact.Policy {
+func (rl *Rules) PolicyFor(n engine.PhoneNumber, home func(engine.PhoneNumber) window.Home) contact.Policy {
 	p := rl.Policy
-	if rl.of != nil && rl.of.Settings.Window.ContactZone {
-		known := zones(n)
-		p.Clip, p.Window = campaign.Clip(rl.of, known), p.Window.For(known)
+	if rl.of != nil && rl.of.Settings.Window.Own() {
+		at := home(n)
+		p.Clip, p.Window = campaign.Clip(rl.of, at), p.Window.For(at)
 	}
 	return p
 }

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	phone "dialler/engine/number"
 	"dialler/engine/window"
 )
 
@@ -69,16 +71,31 @@ func TestAContactsOwnClockIsAskedWhereTheCampaignAsksForIt(t *testing.T) {
 	var c campaign.Campaign
 	c.Settings = campaign.Defaults()
 	c.Settings.Window = window.Window{Zone: "UTC", Start: 9 * 60, End: 18 * 60}
-	zones := func(engine.PhoneNumber) []string { return []string{"Asia/Tokyo"} } // 21:00 there
+	home := func(engine.PhoneNumber) window.Home { return window.Home{Zones: []string{"Asia/Tokyo"}} } // 21:00 there
 	for _, own := range []bool{false, true} {
 		c.Settings.Window.ContactZone = own
 		rl := RulesOf(c)
-		p := rl.PolicyFor("+81300000000", zones)
+		p := rl.PolicyFor("+81300000000", home)
 		if at, _ := p.Clip(noon); at.Equal(noon) == own {
 			t.Errorf("contact zone %v: a call of noon UTC goes at %s", own, at)
 		}
 		if hour := p.Window.Local(noon).Hour(); (hour == 21) != own {
 			t.Errorf("contact zone %v: noon UTC is %d o'clock", own, hour)
+		}
+	}
+}
+
+func TestTheCalendarOfACountryHoldsForItsNumbersInEveryCampaign(t *testing.T) {
+	monday := time.Date(2030, 3, 4, 6, 0, 0, 0, time.UTC)
+	var c campaign.Campaign
+	c.Settings = campaign.Defaults()
+	c.Settings.Window = window.Window{Zone: "UTC"}
+	c.Narrow([]calendar.Named{{ID: "fr", Hours: calendar.Presets[1].Calendar().Hours}})
+	rl := RulesOf(c)
+	for number, want := range map[engine.PhoneNumber]string{"+33142685300": "09:00", "+4930123456": "06:00"} {
+		p := rl.PolicyFor(number, phone.HomeOf)
+		if at, ok := p.Clip(monday); !ok || at.UTC().Format("15:04") != want || !p.Window.Open(at) {
+			t.Errorf("%s is called at %s, %v, want %s", number, at, ok, want)
 		}
 	}
 }

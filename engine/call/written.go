@@ -9,6 +9,7 @@ import (
 	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/snapshot"
+	"dialler/engine/window"
 )
 
 // rulesImage is the serialised form of rules: the data that they are derived from.
@@ -17,6 +18,8 @@ type rulesImage struct {
 	Bot     engine.Bot
 	Cadence *cadence.Cadence
 	OptOut  byte
+	// Calendars and Countries narrow the campaign's window.
+	Calendars, Countries []*window.Calendar
 }
 
 var (
@@ -29,7 +32,8 @@ func (rl *Rules) MarshalBinary() ([]byte, error) {
 	if rl.of == nil {
 		return nil, errOfNobody
 	}
-	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Policy.Cadence, rl.Attempt.OptOut})
+	calendars, countries := rl.of.Settings.Window.Calendars()
+	return rulesCodec().Write(&rulesImage{*rl.of, rl.Bot, rl.Policy.Cadence, rl.Attempt.OptOut, calendars, countries})
 }
 
 // UnmarshalBinary restores them.
@@ -38,6 +42,7 @@ func (rl *Rules) UnmarshalBinary(b []byte) error {
 	if err := rulesCodec().Read(b, &image); err != nil {
 		return err
 	}
+	image.Of.Settings.Window = image.Of.Settings.Window.With(image.Calendars, image.Countries)
 	*rl = RulesOf(image.Of)
 	rl.Bot, rl.Policy.Cadence, rl.Attempt.OptOut = image.Bot, image.Cadence, image.OptOut
 	return nil

@@ -8,7 +8,9 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
+	"dialler/engine/window"
 )
 
 func TestEverythingInAContactAndADialoutCanBeWrittenDown(t *testing.T) {
@@ -24,6 +26,11 @@ func TestRulesAreWrittenDownAsWhatTheyFollowFrom(t *testing.T) {
 	c := campaign.Campaign{ID: "cmp", Run: 2, Epoch: 3, State: campaign.Paused, Settings: campaign.Defaults()}
 	c.Settings.Window.Zone, c.Settings.Window.ContactZone = "UTC", true
 	c.Settings.Window.Start, c.Settings.Window.End = 9*60, 18*60
+	c.Settings.Calendars = []engine.CalendarID{"late"}
+	c.Narrow([]calendar.Named{{ID: "late", Hours: window.Calendar{Hours: map[window.Day][]window.Span{
+		window.Tue: {{From: 10 * 60, To: 18 * 60}}}}},
+		{ID: "jp", Hours: window.Calendar{Countries: []string{"JP"}, Holidays: []window.Holiday{{
+			Date: window.Date{Year: 2030, Month: 1, Day: 8}, Name: "a day"}}}}})
 	rl := RulesOf(c)
 	rl.Bot.ID, rl.Attempt.OptOut = "bot", '9'
 	rl.Policy.Cadence = &cadence.Cadence{PerDay: 3}
@@ -39,11 +46,16 @@ func TestRulesAreWrittenDownAsWhatTheyFollowFrom(t *testing.T) {
 		read.Policy.Cadence.PerDay != 3 {
 		t.Errorf("%+v", read)
 	}
-	zones := func(engine.PhoneNumber) []string { return []string{"Asia/Tokyo"} }
+	home := func(engine.PhoneNumber) window.Home {
+		return window.Home{Zones: []string{"Asia/Tokyo"}, Country: "JP"}
+	}
 	night := time.Date(2030, 1, 7, 20, 0, 0, 0, time.UTC)
 	for _, n := range []engine.PhoneNumber{"+81312345678", ""} {
-		p, q := rl.PolicyFor(n, zones), read.PolicyFor(n, zones)
+		p, q := rl.PolicyFor(n, home), read.PolicyFor(n, home)
 		at, _ := p.Clip(night)
+		if at.Format("02 15:04") != "15 10:00" {
+			t.Errorf("the calendars do not hold: %s", at)
+		}
 		if got, ok := q.Clip(night); !ok || !got.Equal(at) || got.Equal(night) {
 			t.Errorf("%s in place of %s", got, at)
 		}

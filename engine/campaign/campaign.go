@@ -40,13 +40,15 @@ const (
 // Settings are what an operator chooses. Durations travel as whole seconds in
 // JSON where the field name ends in _s, minutes where it ends in _min.
 type Settings struct {
-	Name        string               `json:"name"`
-	Bot         engine.BotID         `json:"bot_id"`
-	Concurrency int                  `json:"concurrency"`
-	Window      window.Window        `json:"window"` // zone, start, end, days, holidays
-	SingleDay   bool                 `json:"single_day"`
-	AlwaysOn    bool                 `json:"always_on"`
-	Numbers     []engine.PhoneNumber `json:"number_pool"`
+	Name        string        `json:"name"`
+	Bot         engine.BotID  `json:"bot_id"`
+	Concurrency int           `json:"concurrency"`
+	Window      window.Window `json:"window"` // zone, start, end, days, holidays
+	// Calendars are those within which the window is, see Narrow.
+	Calendars []engine.CalendarID  `json:"calendar_ids,omitempty"`
+	SingleDay bool                 `json:"single_day"`
+	AlwaysOn  bool                 `json:"always_on"`
+	Numbers   []engine.PhoneNumber `json:"number_pool"`
 
 	MaxAttempts         int              `json:"max_attempts"`
 	RetryDelaySec       int              `json:"retry_delay_s"`

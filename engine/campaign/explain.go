@@ -10,6 +10,7 @@ import (
 	"dialler/engine/cadence"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
+	"dialler/engine/window"
 )
 
 // Explanation says why a contact is not dialled now, and when it will be (SEMANTICS §6): a stable
@@ -53,7 +54,7 @@ type Question struct {
 	Campaign *Campaign
 	Contact  *contact.Contact
 	Facts    ContactFacts
-	Zones    []string       // of the contact's number
+	Home     window.Home    // of the contact's number
 	Cadence  *cadence.Named // of the campaign, nil if it has none
 	Live     *Live          // of the campaign, nil when it is not loaded
 	Now      time.Time
@@ -82,7 +83,8 @@ func (q Question) explain() Explanation {
 	case c.State.Processed():
 		return q.final()
 	case c.ResultDueAt != nil && c.DueAt == nil:
-		return until(WhyResultAwaited, *c.ResultDueAt, "its conversation is over; the bot's result is awaited until then")
+		return until(WhyResultAwaited, *c.ResultDueAt,
+			"its conversation is over; the bot's result is awaited until then")
 	case q.Facts.Excluded:
 		return because(string(contact.Excluded), "its number is excluded from this campaign")
 	case c.Choice.Stopped():
@@ -116,7 +118,8 @@ func ExplainDialout(w *attempt.Waits, now time.Time) Explanation {
 	case now.Before(w.NotBefore):
 		return until(WhyNotBefore, w.NotBefore, "it is called from then on, as whoever asked for the call said")
 	case w.Reason != "":
-		return because(w.Reason, "its time has come, but it could not be placed (%s); it is tried again until %s", w.Reason,
+		return because(w.Reason, "its time has come, but it could not be placed (%s); it is tried again until %s",
+			w.Reason,
 			clock(&w.ExpiresAt))
 	}
 	return because(WhyQueued, "its time has come, and it is being placed")
@@ -125,7 +128,8 @@ func ExplainDialout(w *attempt.Waits, now time.Time) Explanation {
 // tooLate says that a contact expires before it can be dialled.
 func (q Question) tooLate(e Explanation) Explanation {
 	if end := q.Contact.ExpiresAt; end != nil && e.NextAt != nil && !e.NextAt.Before(*end) {
-		return because(WhyExpires, "it may be called until %s, which is before its next dial at %s; it becomes final then",
+		return because(WhyExpires,
+			"it may be called until %s, which is before its next dial at %s; it becomes final then",
 			clock(end), clock(e.NextAt))
 	}
 	return e
@@ -149,20 +153,25 @@ func (q Question) later() Explanation {
 		return until(WhyCalleeCap, *c.DueAt,
 			"its number was called as often as this installation allows; it may be called again then")
 	case c.Reason == engine.CodeNotEligible:
-		return until(WhyNotEligible, *c.DueAt, "the eligibility hook wants it called later; it is asked about again then")
+		return until(WhyNotEligible, *c.DueAt,
+			"the eligibility hook wants it called later; it is asked about again then")
 	case c.Reason == engine.CodeEligibilityUnknown:
 		return until(WhyNoEligibility, *c.DueAt,
 			"the eligibility hook does not answer, and nobody is called without its answer; it is asked again then")
 	case c.DueClass == contact.DueCallback:
 		return until(WhyCallback, *c.DueAt, "it is to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:
-		return until(WhyRetryDelay, *c.DueAt, "its last call did not go through (%s); it is tried again then", c.LastOutcome)
+		return until(WhyRetryDelay, *c.DueAt, "its last call did not go through (%s); it is tried again then",
+			c.LastOutcome)
 	case c.DueClass == contact.DueRetry && q.Cadence != nil:
 		return until(WhyRetryDelay, *c.DueAt, "attempt %d of %d follows then, by the cadence %s%s", c.Used+1, c.Max,
 			q.Cadence.Name, note(q.step()))
 	case c.DueClass == contact.DueRetry:
 		return until(WhyRetryDelay, *c.DueAt,
 			"attempt %d of %d follows then, after the retry delay and inside the calling window", c.Used+1, c.Max)
+	}
+	if by := q.window().ClosedBy(q.Now); by != "" {
+		return until(WhyOutsideWindow, *c.DueAt, "the calendar %s is closed; its calling window opens then", by)
 	}
 	return until(WhyOutsideWindow, *c.DueAt, "its calling window opens then")
 }
@@ -176,16 +185,25 @@ func (q Question) step() string {
 	return "the retry delay"
 }
 
+// window is the calling window of the contact.
+func (q Question) window() window.Window { return q.Campaign.Settings.Window.For(q.Home) }
+
 // due explains a contact that could be dialled as far as the contact itself is concerned.
 func (q Question) due() Explanation {
-	w := q.Campaign.Settings.Window.For(q.Zones)
-	if !w.Open(q.Now) {
-		at, ok := Clip(q.Campaign, q.Zones)(q.Now)
+	if w := q.window(); !w.Open(q.Now) {
+		by := w.ClosedBy(q.Now)
+		at, ok := Clip(q.Campaign, q.Home)(q.Now)
 		switch {
+		case ok && by != "":
+			return until(WhyOutsideWindow, at, "the calendar %s is closed; its calling window opens then", by)
 		case ok:
 			return until(WhyOutsideWindow, at, "its calling window is closed; it opens then")
 		case q.Campaign.WindowEndsAt != nil:
 			return because(WhyOutsideWindow, "its calling window does not open again before this run ends")
+		case by != "":
+			return because(WhyNeverOpens,
+				"its calling window and the calendars, of which %s is closed, are never open together "+
+					"in the next %d days", by, window.HorizonDays)
 		}
 		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
 	}
@@ -267,7 +285,8 @@ func (q Question) final() Explanation {
 		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
 	}
 	if of := cadence.Of(c.LastOutcome); q.Cadence != nil && q.Cadence.Spent(of, c.Tries) {
-		return because(WhyNotRetried, "%d of its calls ended as %s, after which the cadence %s has it not dialled again",
+		return because(WhyNotRetried,
+			"%d of its calls ended as %s, after which the cadence %s has it not dialled again",
 			c.Tries.Count(of), of, q.Cadence.Name)
 	}
 	return because(WhyNotRetried, "its last call ended as %s, after which it is not dialled again", c.Reason)

@@ -101,7 +101,7 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask("outside_window", in(21*time.Hour), func(q *Question) { q.Contact.DueAt = in(21 * time.Hour) })
 	ask("outside_window", in(21*time.Hour), func(q *Question) { q.Campaign.Settings.Window.End = 12 * 60 })
 	ask("outside_window", in(2*time.Hour), func(q *Question) {
-		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{"America/New_York"}
+		q.Campaign.Settings.Window.ContactZone, q.Home.Zones = true, []string{"America/New_York"}
 	})
 	ask(
 		"outside_window",
@@ -109,7 +109,7 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 		func(q *Question) { q.Campaign.Settings.Window.End, q.Campaign.WindowEndsAt = 12*60, in(0) },
 	)
 	ask("window_never_opens", nil, func(q *Question) {
-		q.Campaign.Settings.Window.ContactZone, q.Zones = true, []string{
+		q.Campaign.Settings.Window.ContactZone, q.Home.Zones = true, []string{
 			"Europe/Berlin",
 			"Pacific/Guam",
 			"America/Los_Angeles",

@@ -159,6 +159,7 @@ func Configure(ev Event, c Campaign, d Document, fetched error, f PreflightFacts
 		return ev
 	}
 	c.Settings = s
+	c.Narrow(f.Calendars)
 	if blockers := Blockers(&c, f, ev.At); len(blockers) > 0 {
 		ev.Failure = FailureConfigInvalid + ": with the document's settings the campaign cannot dial: " + codes(blockers)
 		return ev

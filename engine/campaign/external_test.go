@@ -102,7 +102,7 @@ func TestEverySettingButTheCampaignsOwnCanBeExternal(t *testing.T) {
 		"recording", "recording_retention_days", // legal requirements are the operator's decision
 		"amd_sensitivity", "amd_listen_ms", "amd_revise_s", "amd_review_share", "voicemail_id",
 		"callback_policy", "callback_message_id",
-		"cadence_id"} // names a resource of the installation
+		"cadence_id", "calendar_ids"} // name resources of the installation
 	for i := range Fields {
 		name := Fields[i].Name
 		_, x, err := Overlay(stored(), Document{Body: []byte(`{"` + name + `":[{}]}`)})

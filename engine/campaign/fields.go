@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/calendar"
 	"dialler/engine/eligibility"
 	"dialler/engine/inbound"
 	"dialler/engine/redial"
@@ -155,6 +156,12 @@ var Fields = []Field{
 		Label: "Always-on", API: "Requires multi-day.",
 		Help:   "Never completes by itself: stays running and accepts contacts until somebody stops it",
 		Source: "Always-on requires multi-day",
+	}, {
+		Name: "calendar_ids", Group: GroupWindow, Max: calendar.OfCampaign, Quiet: true,
+		At:    func(s *Settings) any { return list(&s.Calendars) },
+		Label: "Calendars", Help: "Opening hours and holidays within which the campaign calls",
+		API:    "Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open.",
+		Source: "docs/calendars.md",
 	}, {
 		Name: "number_pool", Group: GroupPool, Max: NumberPoolCap, Items: "E164", External: true,
 		At: func(s *Settings) any { return list(&s.Numbers) }, Judge: wrongNumbers,

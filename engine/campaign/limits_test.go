@@ -68,7 +68,7 @@ func TestAContactDueWhenTheRunEndsIsNotDialledInIt(t *testing.T) {
 	c := &Campaign{State: Running, Settings: Settings{Window: window.Window{Zone: "UTC", Start: 9 * 60, End: 17 * 60}}}
 	for end, want := range map[time.Time]bool{opens: false, opens.Add(1): true} {
 		c.WindowEndsAt = &end
-		if at, ok := Clip(c, nil)(opens.Add(-time.Hour)); ok != want || ok && !at.Equal(opens) {
+		if at, ok := Clip(c, window.Home{})(opens.Add(-time.Hour)); ok != want || ok && !at.Equal(opens) {
 			t.Errorf("a run that ends at %v: %v %v", end, at, ok)
 		}
 	}

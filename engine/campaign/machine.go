@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/calendar"
 	"dialler/engine/contact"
 	"dialler/engine/fsm"
 )
@@ -95,8 +96,11 @@ func (Remove) effect()          {}
 
 // Machine drives one campaign. C is its whole state.
 type Machine struct {
-	C   Campaign
-	out []Effect `snapshot:"-"` // of the Apply under way
+	C Campaign
+	// Calendars are those of the installation, which its window is within where it names them. Whoever
+	// changes them narrows C.
+	Calendars []calendar.Named
+	out       []Effect `snapshot:"-"` // of the Apply under way
 }
 
 // Apply takes one event and appends the effects to dst. A refused command returns an engine.Error

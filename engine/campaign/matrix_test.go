@@ -57,7 +57,7 @@ func TestEveryStateTakesTheEventsThatTheSpecificationGivesItAndNoOther(t *testin
 
 func TestARetryThatWouldFallOnTheEndOfTheRunsWindowIsNotDialled(t *testing.T) {
 	end := m0.Add(time.Hour)
-	clip := Clip(&Campaign{Settings: Settings{Window: window.Window{Zone: "UTC"}}, WindowEndsAt: &end}, nil)
+	clip := Clip(&Campaign{Settings: Settings{Window: window.Window{Zone: "UTC"}}, WindowEndsAt: &end}, window.Home{})
 	if at, ok := clip(end.Add(-time.Second)); !ok || !at.Equal(end.Add(-time.Second)) {
 		t.Error("the last second of the window is refused")
 	}

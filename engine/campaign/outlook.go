@@ -166,7 +166,11 @@ func warnings(c *Campaign, f *PreflightFacts, o *Outlook, cut bool, now time.Tim
 	warn(len(idle) > 0, "cadence_id", "cadence_without_effect", "the campaign redials no outcome of these rules of its "+
 		"cadence: "+strings.Join(idle, ", ")+"; Retry On System says what is redialled")
 	if opens, ok := w.NextOpening(now); ok && opens.After(now) {
-		warn(true, "window", "outside_window", "the calling window is closed; it opens at "+opens.UTC().Format(time.RFC3339))
+		closed := "the calling window is closed; it opens at "
+		if by := w.ClosedBy(now); by != "" {
+			closed = "the calendar " + by + " is closed; the calling window opens at "
+		}
+		warn(true, "window", "outside_window", closed+opens.UTC().Format(time.RFC3339))
 	}
 	warn(cut, "window", "window_too_short", "the single-day window is expected to close before every contact is called")
 	warn(f.Callable && o.Waiting == 0, "contacts", "no_contact_to_dial",

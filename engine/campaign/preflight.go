@@ -1,14 +1,17 @@
 package campaign
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/contact"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
+	"dialler/engine/window"
 )
 
 // PreflightFacts are what Preflight must be told; it reads everything else from the campaign.
@@ -16,6 +19,8 @@ type PreflightFacts struct {
 	BotKnown bool
 	Trunks   int  // active ones
 	Callable bool // a contact waits that is not suppressed, or has a call or a result under way
+	// Calendars are those of the installation.
+	Calendars []calendar.Named
 
 	// Numbers are the states of the configured numbers; a number of the pool that is not configured
 	// counts as active.
@@ -69,8 +74,18 @@ func Blockers(c *Campaign, f PreflightFacts, now time.Time) (list []engine.Field
 	if f.Trunks == 0 {
 		blocker("trunk", "no_trunk", "no active trunk is configured; add one")
 	}
-	if !c.Settings.Window.CanEverOpen(now) {
+	missing := calendar.Missing(c.Settings.Calendars, f.Calendars)
+	for _, id := range missing {
+		blocker("calendar_ids", "calendar_missing",
+			"the campaign's calendar "+string(id)+" does not exist; create it or take it out")
+	}
+	switch never := !c.Settings.Window.CanEverOpen(now); {
+	case never && len(c.Settings.Calendars) == 0:
 		blocker("window", "window_never_opens", "the calling window can never open; check days and holidays")
+	case never && len(missing) == 0:
+		blocker("window", "window_never_opens", fmt.Sprintf("the calling window and the calendars of the campaign (%s) are "+
+			"never open together in the next %d days; compare their hours", calendar.Names(c.Settings.Calendars, f.Calendars),
+			window.HorizonDays))
 	}
 	if !f.Callable && !c.Settings.AlwaysOn {
 		blocker("contacts", "no_callable_contact", "no contact can be called; add contacts or make the campaign always-on")
@@ -107,11 +122,17 @@ func (c *Campaign) Order(now time.Time) contact.Order {
 	return o
 }
 
-// Clip returns the function that moves a due time of a contact in the given zones into its next
-// calling window: ok is false when it does not open again in this run. The zones matter only to a
-// window by the contacts' clocks.
-func Clip(c *Campaign, zones []string) func(time.Time) (time.Time, bool) {
-	w, end := c.Settings.Window.For(zones), c.WindowEndsAt
+// Narrow puts the campaign's window within the calendars that its settings name, and those of
+// countries. Whoever has a campaign from its row or gives it other settings does so before asking
+// about its window.
+func (c *Campaign) Narrow(list []calendar.Named) {
+	c.Settings.Window = calendar.Narrow(c.Settings.Window, c.Settings.Calendars, list)
+}
+
+// Clip returns the function that moves a due time of a contact, whose number is at home somewhere,
+// into its next calling window: ok is false when it does not open again in this run.
+func Clip(c *Campaign, home window.Home) func(time.Time) (time.Time, bool) {
+	w, end := c.Settings.Window.For(home), c.WindowEndsAt
 	return func(t time.Time) (time.Time, bool) {
 		at, ok := w.NextOpening(t)
 		if !ok || (end != nil && !at.Before(*end)) {

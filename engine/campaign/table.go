@@ -80,6 +80,7 @@ func (m *Machine) configure(ev Event) []Change {
 	}
 	before := c.Settings
 	c.Settings = *ev.Settings
+	c.Narrow(m.Calendars)
 	changes := Changes(&before, &c.Settings)
 	if len(changes) > 0 {
 		c.Version++
@@ -108,6 +109,7 @@ func (m *Machine) edit(ev Event) {
 	}
 	before := c.Settings
 	c.Settings = *ev.Settings
+	c.Narrow(m.Calendars)
 	c.Version++
 	if c.Settings.ConfigURL != before.ConfigURL {
 		c.External = nil // the new URL is fetched at the next Start
@@ -122,7 +124,9 @@ func (m *Machine) edit(ev Event) {
 }
 
 func anyWindow(changes []Change) bool {
-	return slices.ContainsFunc(changes, func(c Change) bool { return strings.HasPrefix(c.Field, "window.") })
+	return slices.ContainsFunc(changes, func(c Change) bool {
+		return c.Field == "calendar_ids" || strings.HasPrefix(c.Field, "window.")
+	})
 }
 
 func (m *Machine) remove(ev Event) { m.emit(Remove{Who: who(ev)}) }

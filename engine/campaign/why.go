@@ -85,6 +85,7 @@ type Reason struct {
 	Waits      int         // contacts that wait for their time
 	NobodyLeft bool        // the open contacts are in calls for the last time
 	Until      *time.Time  // when the next contact is due, or the window opens
+	ClosedBy   string      // the calendar that keeps the window closed, "" if none does
 	Supplies   *Supplies   // nil if unknown
 }
 
@@ -137,7 +138,11 @@ func (l *Live) say(c *Campaign, r *Reason) said {
 		return said{SeverityNotice, StandingPaused, "Paused", "The campaign is paused",
 			"No new calls are placed until somebody presses Resume. Calls in progress finish.", RemedyResume}
 	case engine.ConstraintWindow:
-		return said{SeverityNotice, StandingWaiting, "Waiting for the calling window", "The calling window is closed",
+		closed := "The calling window is closed"
+		if r.ClosedBy != "" {
+			closed = "The calendar " + r.ClosedBy + " is closed"
+		}
+		return said{SeverityNotice, StandingWaiting, "Waiting for the calling window", closed,
 			"Dialling resumes when it opens.", RemedyChangeWindow}
 	case engine.ConstraintConcurrency, engine.ConstraintSeats, engine.ConstraintAbandonCredit:
 		return l.workers(c, r)

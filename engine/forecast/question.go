@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/pacing"
@@ -26,14 +27,17 @@ type Question struct {
 	People   callee.People
 	Numbers  []engine.NumberSettings // caps of outbound numbers; any others are uncapped
 	Cadences []cadence.Named
-	Seed     uint64 // of the first play; the other seeds are derived from it
-	Plays    int    // PlaysUsual when 0
+	// Calendars are those that the campaign names.
+	Calendars []calendar.Named
+	Seed      uint64 // of the first play; the other seeds are derived from it
+	Plays     int    // PlaysUsual when 0
 }
 
 // Use sets the resources: seats of the campaign's bot, the active trunks together, caps of the
-// numbers, cadences. A draft may be asked about before any exist.
+// numbers, cadences, and calendars; those of countries are left out. A draft may be asked about before
+// any exist.
 func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers []engine.NumberSettings,
-	cadences []cadence.Named) {
+	cadences []cadence.Named, calendars []calendar.Named) {
 	q.Seats = q.Settings.Concurrency
 	for i := range bots {
 		if bots[i].ID == q.Settings.Bot && bots[i].Seats > 0 {
@@ -49,6 +53,17 @@ func (q *Question) Use(bots []engine.Bot, trunks []engine.TrunkSettings, numbers
 		q.CPS, q.Channels = cpsUsual, channelsUsual
 	}
 	q.Numbers, q.Cadences = numbers, cadences
+	q.Calendars = slices.Clone(calendars)
+	for i := range q.Calendars {
+		q.Calendars[i].Hours.Countries = nil // who is played has a made-up number
+	}
+	q.Narrow()
+}
+
+// Narrow puts the window within the calendars that the settings name; to be called when either was
+// changed.
+func (q *Question) Narrow() {
+	q.Settings.Window = calendar.Narrow(q.Settings.Window, q.Settings.Calendars, q.Calendars)
 }
 
 // Meet sets the people called: as measured, or as assumed if the measurement is too small.
@@ -288,7 +303,7 @@ func (q *Question) installation(played int, seed uint64) sim.Installation {
 		Commit: commit, Start: q.Start, Length: Horizon, Measured: &people, Bot: callee.Bot{Fails: people.Failed.Rate()},
 		Seats: max(q.Seats, 1), Large: true, EventsMost: EventsMost, Unjudged: true,
 		Trunks: []sim.TrunkPlan{{Settings: trunk}}, Numbers: numbers, Campaigns: []sim.CampaignPlan{plan},
-		Cadences: q.Cadences,
+		Cadences: q.Cadences, Calendars: q.Calendars,
 	}
 }
 

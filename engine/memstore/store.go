@@ -11,6 +11,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/exclusion"
@@ -34,6 +35,8 @@ type Options struct {
 	Bots func() []engine.Bot
 	// Cadences are the installation's.
 	Cadences []cadence.Named
+	// Calendars are the installation's.
+	Calendars []calendar.Named
 	// Closed, if set, is called for each attempt whose legs Maintain ended. It must not call the
 	// store.
 	Closed func(*attempt.Attempt)
@@ -303,6 +306,12 @@ func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
 
 // Cadences returns the cadences of the installation.
 func (s *Store) Cadences(context.Context) ([]cadence.Named, error) { return s.opt.Cadences, nil }
+
+// SetCalendars puts other calendars in place of the installation's.
+func (s *Store) SetCalendars(list []calendar.Named) { s.opt.Calendars = list }
+
+// Calendars returns the calendars of the installation.
+func (s *Store) Calendars(context.Context) ([]calendar.Named, error) { return s.opt.Calendars, nil }
 
 // eventKey identifies an event of a dialout.
 type eventKey struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/nyaruka/phonenumbers"
 
 	"dialler/engine"
+	"dialler/engine/window"
 )
 
 // Type says what a number is used for.
@@ -91,6 +92,11 @@ func CountryCode(p engine.PhoneNumber) int {
 // Zones are the IANA zones in which the number may be at home: one for a city, all of the country's
 // for a mobile or toll-free number; nil if unknown.
 func Zones(p engine.PhoneNumber) []string { return zones(p) }
+
+// HomeOf is where the number is at home: its Zones and its Region.
+func HomeOf(p engine.PhoneNumber) window.Home {
+	return window.Home{Zones: zones(p), Country: Region(p)}
+}
 
 // Kind says what the number is used for.
 func Kind(p engine.PhoneNumber) Type {

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/window"
 )
 
 // Fact is something that happened.
@@ -73,7 +74,7 @@ type (
 		Leg      engine.LegID
 		Trunk    engine.TrunkID
 		From, To engine.PhoneNumber
-		Zones    []string // of the callee
+		Home     window.Home // of the callee
 	}
 	// Arrived says that the far side has the call; Over, that it is free again.
 	Arrived struct {

@@ -438,7 +438,7 @@ func TestNobodyIsDialledOutsideTheWindow(t *testing.T) {
 	there := func(zone string, d time.Duration) []Timed {
 		f := dialled(att, anna, d)
 		i := invite(leg, anna)
-		i.Zones = []string{zone}
+		i.Home.Zones = []string{zone}
 		f[2].Fact = i
 		return f
 	}

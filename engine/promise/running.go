@@ -65,7 +65,7 @@ func (j *Judge) withinTheWindow(d *dial, f Invited) {
 		return
 	}
 	wall, row := j.wall(), &c.row
-	if !row.Settings.Window.For(f.Zones).Open(wall) {
+	if !row.Settings.Window.With(nil, nil).For(f.Home).Open(wall) { // calendars are no part of the row
 		j.broke(d.Campaign, "%s is dialled outside the window, at %s", f.To, wall)
 	}
 	if end := row.WindowEndsAt; end != nil && !wall.Before(*end) {

@@ -9,6 +9,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
@@ -30,6 +31,7 @@ type Tables interface {
 	StagedNumber(context.Context, engine.ImportID, engine.PhoneNumber) (bool, error)
 	Bots(context.Context) ([]engine.Bot, error)
 	Cadences(context.Context) ([]cadence.Named, error)
+	Calendars(context.Context) ([]calendar.Named, error)
 
 	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
 	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
@@ -233,6 +235,9 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 		return err
 	}
 	if m.Cadences, err = t.Cadences(ctx); err != nil {
+		return err
+	}
+	if m.Calendars, err = t.Calendars(ctx); err != nil {
 		return err
 	}
 	open, err := t.OpenAttempts(ctx)

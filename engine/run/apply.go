@@ -260,6 +260,12 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.Cadences = e.Cadences
 		s.makeRules()
 		s.broadcast(s.rules)
+	case *CalendarsChanged:
+		s.M.Calendars = e.Calendars
+		s.makeRules()
+		s.broadcast(s.rules)
+		s.WindowUntil = time.Time{} // the window may have changed
+		s.lookAgain()
 	case *LastWord:
 		s.lastWord(e)
 	case *Recovered: // carried out already

@@ -6,6 +6,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -61,6 +62,7 @@ type (
 		Exclusions []journal.Exclusion
 		Bots       []engine.Bot
 		Cadences   []cadence.Named
+		Calendars  []calendar.Named
 		Open       []attempt.Attempt // attempts that have not ended, or whose legs are watched
 		Ledgers    Ledgers
 		Learnt     *pacing.State
@@ -402,6 +404,8 @@ type (
 	BotsChanged struct{ Bots []engine.Bot }
 	// CadencesChanged brings the current cadences: they hold from the contacts' next ends of attempts.
 	CadencesChanged struct{ Cadences []cadence.Named }
+	// CalendarsChanged brings the current calendars: they hold at once.
+	CalendarsChanged struct{ Calendars []calendar.Named }
 	// DatabaseChanged says that the database became unavailable or available again.
 	DatabaseChanged struct{}
 	// Pulse is the run's message to itself, which measures how long messages wait.

@@ -48,7 +48,7 @@ func (s *State) actReady(m *ActReady) {
 	}
 	if ev.Kind == campaign.Start || ev.Kind == campaign.Resume {
 		s.setBot(m.Bots)
-		m.Facts.BotKnown = s.Bot.ID != ""
+		m.Facts.BotKnown, m.Facts.Calendars = s.Bot.ID != "", s.M.Calendars
 		if err := campaign.Preflight(&s.M.C, m.Facts, s.now); err != nil && campaign.Preflighted(s.M.C.State, ev.Kind) {
 			s.reply(m.Request, nil, err)
 			return

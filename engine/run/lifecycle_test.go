@@ -7,12 +7,14 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/trunk"
+	"dialler/engine/window"
 )
 
 // facts are preflight facts that let a campaign start.
@@ -135,6 +137,35 @@ func TestContactsGetTheCadenceThatTheCampaignNamesAndItsEdits(t *testing.T) {
 	eq(w, "edited", told[*call.Rules](w, "c1")[0].Policy.Cadence.PerDay, 3)
 	w.do(&CadencesChanged{})
 	eq(w, "gone", told[*call.Rules](w, "c1")[0].Policy.Cadence == nil, true)
+}
+
+func TestTheCalendarsThatTheCampaignNamesAndTheirEditsHoldAtOnce(t *testing.T) {
+	never := map[window.Day][]window.Span{}
+	named := func(hours map[window.Day][]window.Span) []calendar.Named {
+		return []calendar.Named{{ID: "other", Hours: window.Calendar{Hours: never}},
+			{ID: "x", Name: "X", Hours: window.Calendar{Name: "X", Hours: hours}}}
+	}
+	w := dialling(t, 1, set(func(s *campaign.Settings) { s.Calendars = []engine.CalendarID{"x"} }),
+		func(l *Loaded) { l.Calendars = named(nil) })
+	eq(w, "open", w.s.windowOpen(), true)
+	w.do(&CalendarsChanged{Calendars: named(never)})
+	eq(w, "closed", w.s.windowOpen(), false)
+	eq(w, "nobody is called", w.s.callableFor(phone("c1")), time.Duration(0))
+	policy := told[*call.Rules](w, "c1")[0].Policy
+	_, ok := policy.Clip(w.s.now)
+	eq(w, "nor later", ok, false)
+	eq(w, "as is said", w.s.M.C.Settings.Window.ClosedBy(w.s.now), "X")
+	b, err := w.s.MarshalBinary()
+	var read State
+	if err == nil {
+		err = read.UnmarshalBinary(b)
+	}
+	eq(w, "written down", err, nil)
+	eq(w, "and read", read.M.C.Settings.Window.Open(w.s.now), false)
+	w.do(&CalendarsChanged{Calendars: named(nil)})
+	eq(w, "open again", w.s.windowOpen(), true)
+	w.do(&CalendarsChanged{})
+	eq(w, "gone", w.s.windowOpen(), false)
 }
 
 func TestARestartWaitsForTheCallsOfTheRunBefore(t *testing.T) {

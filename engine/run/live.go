@@ -84,6 +84,9 @@ func (s *Pacer) reason() campaign.Reason {
 		r.Waits = max(first-s.Queue.Len(), 0)
 	}
 	r.Until = s.until(r.Constraint)
+	if r.Constraint == engine.ConstraintWindow && !s.M.C.Settings.Window.ContactZone {
+		r.ClosedBy = s.M.C.Settings.Window.ClosedBy(s.now)
+	}
 	return r
 }
 

@@ -182,7 +182,7 @@ func (s *Contacts) deferClosed() {
 		c := contact.Machine{C: rows[i]}
 		before := c.C.Facts()
 		changed := contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].NextNumber(),
-			number.Zones)}
+			number.HomeOf)}
 		if c.C.Expired(s.now) {
 			changed.Kind = contact.Lapsed
 		}

@@ -24,6 +24,7 @@ func (s *State) preflightReady(m *PreflightReady) {
 	s.setBot(m.Bots)
 	f := &m.Facts
 	f.Cadence = cadence.Find(s.Cadences, s.M.C.Settings.Cadence)
+	f.Calendars = s.M.Calendars
 	f.BotBySIP = s.Bot.URIs() != nil
 	f.BotKnown, f.BotActive = s.Bot.ID != "", s.Bot.Active
 	f.Seats, f.FreeSeats = m.Seats, m.Free+s.seatCap()

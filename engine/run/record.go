@@ -108,8 +108,9 @@ func (s *Record) needsTick() bool {
 		s.Tally != nil && s.Tally.C.States[contact.Connected] > 0
 }
 
-// makeRules derives the contacts' rules from the settings.
+// makeRules derives the contacts' rules from the settings, within the calendars.
 func (s *Record) makeRules() {
+	s.M.C.Narrow(s.M.Calendars)
 	rules := call.RulesOf(s.M.C)
 	rules.Bot, rules.Attempt.OptOut = s.Bot, s.Config.OptOut
 	rules.Policy.Cadence = cadence.Find(s.Cadences, s.M.C.Settings.Cadence).Table()

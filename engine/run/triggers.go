@@ -99,7 +99,7 @@ func (s *Intake) tooLate(cmd *campaign.Trigger) error {
 			"the calling window is closed and a single-day campaign queues nothing for another day")
 	}
 	if from := cmd.Times.NotBefore; from != nil && from.After(s.now) {
-		policy := s.rules.PolicyFor(cmd.Number, number.Zones)
+		policy := s.rules.PolicyFor(cmd.Number, number.HomeOf)
 		if _, ok := policy.Clip(*from); !ok {
 			return engine.Conflict("outside_window",
 				"the calling window of this single-day campaign ends before not_before")
@@ -258,7 +258,7 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 		return
 	}
 	first, _ := row.Earliest(s.now)
-	policy := s.rules.PolicyFor(row.NextNumber(), number.Zones)
+	policy := s.rules.PolicyFor(row.NextNumber(), number.HomeOf)
 	if at, ok := policy.Clip(first); ok {
 		row.DueAt = &at
 	}

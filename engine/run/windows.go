@@ -40,8 +40,8 @@ func (s *Floor) windowOpen() bool {
 // windowOf is the window of a contact.
 func (s *Record) windowOf(n engine.PhoneNumber) window.Window {
 	w := s.M.C.Settings.Window
-	if w.ContactZone {
-		w = w.For(number.Zones(n))
+	if w.Own() {
+		w = w.For(number.HomeOf(n))
 	}
 	return w
 }

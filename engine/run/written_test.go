@@ -106,6 +106,7 @@ func TestEveryFieldOfARunIsReadBack(t *testing.T) {
 	if n < 500 {
 		t.Fatalf("only %d fields were filled", n)
 	}
+	s.M.C.Narrow(s.M.Calendars) // as it is where a run has them
 	read := readBack(t, s)
 	read.rules = nil
 	if a, b := dump(s), dump(read); a != b {

@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/frequency"
@@ -39,6 +40,8 @@ type Installation struct {
 	Several float64
 	// Cadences are those that the campaigns may name.
 	Cadences []cadence.Named
+	// Calendars are those that the campaigns may name.
+	Calendars []calendar.Named
 	// Prefixes are the prefixes of the contacts' numbers, used in turn; seven digits follow.
 	Prefixes []string
 	// Large campaigns keep no ended attempts, so that only the contact counts are recounted for
@@ -103,6 +106,8 @@ type PlannedAct struct {
 	Suppress int             // the person whose number goes on the suppression list
 	CallNow  int             // the contact that an operator wants called now
 	CallBack int             // … or in ten minutes
+	// Calendars take the place of the installation's.
+	Calendars []calendar.Named
 
 	Keyed bool // of Trigger: with an Idempotency-Key
 	// NotBefore and Expires, of Trigger, are times after it; 0 is not said.

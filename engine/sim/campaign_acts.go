@@ -47,6 +47,8 @@ func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 			_, _ = w.store.Commit(background, []journal.Write{{Suppressions: []journal.Suppression{x}}})
 			w.suppress(n, func() {})
 		})
+	case a.Calendars != nil:
+		w.whenDatabase(func() { w.editCalendars(a.Calendars) })
 	case a.CallNow > 0:
 		w.operate(c, a.CallNow, campaign.ActOnContact{Action: campaign.RetryNow})
 	case a.CallBack > 0:

@@ -14,6 +14,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/promise"
 	"dialler/engine/trunk"
+	"dialler/engine/window"
 )
 
 // checker tells the promise judge what happens on the network, what becomes durable and what is
@@ -29,7 +30,8 @@ type checker struct {
 
 	dialled map[engine.PhoneNumber][]*leg // first legs, where calls or days of a number are limited
 
-	steppedAt time.Duration // when the wall clock was last stepped
+	steppedAt   time.Duration // when the wall clock was last stepped
+	calendarsAt time.Duration // when calendars were last edited
 }
 
 // watched is what is known about one campaign.
@@ -177,11 +179,12 @@ func (k *checker) invite(r *runner, x *leg) {
 	}
 	k.atItsNumber(c, x)
 	k.inTime(c, x)
-	zones := r.p.Zones(x.to)
-	k.onDay(c, x, zones)
+	home := r.p.Home(x.to)
+	k.onDay(c, x, home)
+	k.withinCalendars(c, x, home)
 	k.withinLimits(c, x)
 	k.placed(x)
-	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Zones: zones})
+	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Home: home})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
 }
 
@@ -249,7 +252,7 @@ func (k *checker) inTime(c *campaignRecord, x *leg) {
 }
 
 // onDay checks that nobody is redialled on a calling day that has the most attempts already.
-func (k *checker) onDay(c *campaignRecord, x *leg, zones []string) {
+func (k *checker) onDay(c *campaignRecord, x *leg, home window.Home) {
 	s := &k.w.row(c).Settings
 	table := cadence.Find(k.w.in.Cadences, s.Cadence).Table()
 	if table == nil || table.PerDay == 0 || k.steppedAt > 0 {
@@ -263,7 +266,7 @@ func (k *checker) onDay(c *campaignRecord, x *leg, zones []string) {
 	for number := range row.Numbers() {
 		since = max(since, c.given[number])
 	}
-	hours := s.Window.For(zones)
+	hours := s.Window.For(home)
 	day, n := hours.CallingDay(k.w.wall()), 0
 	for number := range row.Numbers() {
 		for _, y := range k.dialled[number] {

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/frequency"
@@ -95,7 +96,53 @@ func DrawInstallation(seed uint64) Installation {
 		in.Several = pick(d, 0.2, 1)
 	}
 	drawCadences(d, &in)
+	drawCalendars(d, &in)
 	return in
+}
+
+// drawCalendars gives some campaigns calendars, and some installations one of a country, which somebody
+// may edit.
+func drawCalendars(d *dice, in *Installation) {
+	if d.chance(0.5) {
+		return
+	}
+	draw := func() (list []calendar.Named) {
+		for i := range d.in(1, 3) {
+			n := calendar.Named{ID: engine.CalendarID(fmt.Sprint("calendar-", i)), Name: fmt.Sprint("c", i)}
+			n.Hours = win.Calendar{Zone: pick(d, "", "", "America/New_York"), Hours: map[win.Day][]win.Span{}}
+			for _, day := range []win.Day{win.Mon, win.Tue, win.Wed, win.Thu, win.Fri, win.Sat} {
+				from := win.TimeOfDay(d.in(0, 13) * 60)
+				n.Hours.Hours[day] = []win.Span{{From: from, To: from + 4*60}, {From: from + 5*60, To: (from + 16*60) % (24 * 60)}}
+			}
+			if d.chance(0.3) {
+				n.Hours.Hours = nil
+			}
+			if d.chance(0.5) {
+				n.Hours.Exceptions = []win.Exception{{Date: win.DateOf(start).Add(d.in(0, 2)),
+					Hours: []win.Span{{From: 12 * 60, To: win.TimeOfDay(d.in(13, 24) * 60)}}}}
+			}
+			if i == 2 {
+				n.Hours.Countries = []string{pick(d, "DE", "US")}
+			}
+			n.Sets = pick(d, nil, []string{"DE"})
+			n.Complete()
+			list = append(list, n)
+		}
+		return list
+	}
+	in.Calendars = draw()
+	for i := range in.Campaigns {
+		s := &in.Campaigns[i].Settings
+		for j := range in.Calendars {
+			if d.chance(0.4) && len(in.Calendars[j].Hours.Countries) == 0 {
+				s.Calendars = append(s.Calendars, in.Calendars[j].ID)
+			}
+		}
+		if d.chance(0.2) {
+			in.Campaigns[i].Acts = append(in.Campaigns[i].Acts, PlannedAct{At: time.Duration(d.in(1, 600)) * time.Minute,
+				Calendars: draw()})
+		}
+	}
 }
 
 // drawCadences gives some campaigns a cadence.

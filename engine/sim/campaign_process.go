@@ -22,6 +22,7 @@ import (
 	"dialler/engine/promise"
 	"dialler/engine/run"
 	"dialler/engine/trunk"
+	"dialler/engine/window"
 )
 
 // Timing of the process, as in the shipped one.
@@ -56,7 +57,7 @@ type process struct {
 	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
 	media     map[engine.AttemptID]*mediaPath
 	sockets   map[engine.SocketID]*botSocket // not taken by a call
-	zones     map[string][]string
+	callees   map[string]window.Home
 
 	fleet                           *fleet.Fleet
 	trunks                          []*trunk.Trunk
@@ -77,7 +78,7 @@ func (w *campaignWorld) boot() {
 	p := &process{w: w, life: w.lives, waiting: map[engine.Request]*request{}, fences: map[engine.Request]*contactActor{},
 		owned: map[engine.AttemptID]*contactActor{}, abandoned: map[engine.PhoneNumber]time.Time{},
 		port: map[engine.AttemptID][]*leg{}, media: map[engine.AttemptID]*mediaPath{},
-		sockets: map[engine.SocketID]*botSocket{}, zones: map[string][]string{}}
+		sockets: map[engine.SocketID]*botSocket{}, callees: map[string]window.Home{}}
 	w.process, p.writer.p = p, p
 	p.own()
 	_ = w.store.Maintain(background, w.wall())
@@ -114,14 +115,14 @@ func (p *process) CalleeCap(_ engine.PhoneNumber, now time.Time) *journal.Callee
 	return &journal.CalleeCap{Limits: p.w.in.CalleeLimits, Now: now}
 }
 
-func (p *process) Zones(n engine.PhoneNumber) []string {
+func (p *process) Home(n engine.PhoneNumber) window.Home {
 	key := string(n[:max(len(n)-7, 0)])
-	z, ok := p.zones[key]
+	h, ok := p.callees[key]
 	if !ok {
-		z = phone.Zones(n)
-		p.zones[key] = z
+		h = phone.HomeOf(n)
+		p.callees[key] = h
 	}
-	return z
+	return h
 }
 
 // --- runs --------------------------------------------------------------------------------

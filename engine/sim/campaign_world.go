@@ -88,8 +88,8 @@ func newCampaignWorld(in Installation, seed uint64, arrange ...func(*campaignWor
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
 		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), applied: applied}
 	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large,
-		Cadences: in.Cadences,
-		Closed:   func(a *attempt.Attempt) { w.check.attempt(w.byID[a.Campaign], a, false) },
+		Cadences: in.Cadences, Calendars: in.Calendars,
+		Closed: func(a *attempt.Attempt) { w.check.attempt(w.byID[a.Campaign], a, false) },
 		Bots: func() []engine.Bot {
 			return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: w.seats, Endpoints: []string{"ws://bot"}}}
 		}})

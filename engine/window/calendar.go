@@ -97,6 +97,9 @@ func ParseDate(s string) (Date, error) {
 	return dateOf(t), nil
 }
 
+// DateOf is the date that a time shows in its location.
+func DateOf(t time.Time) Date { return dateOf(t) }
+
 func dateOf(local time.Time) Date {
 	y, m, d := local.Date()
 	return Date{y, m, d}
@@ -104,6 +107,12 @@ func dateOf(local time.Time) Date {
 
 // noon stands for the date in calculations; in UTC every day has one.
 func (d Date) noon() time.Time { return time.Date(d.Year, d.Month, d.Day, 12, 0, 0, 0, time.UTC) }
+
+// Midnight is the beginning of the date in UTC.
+func (d Date) Midnight() time.Time { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC) }
+
+// Add is the date so many days later.
+func (d Date) Add(days int) Date { return d.add(days) }
 
 func (d Date) add(days int) Date { return dateOf(d.noon().AddDate(0, 0, days)) }
 

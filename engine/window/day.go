@@ -33,8 +33,9 @@ func (w Window) NextDay(t time.Time) (at time.Time, ok bool) {
 	if at.Before(t) {
 		at = t
 	}
-	// Midnight may still be in today's opening, in pieces where a clock is put back or there are several zones.
-	for range 8 {
+	// Midnight may still be in today's opening, in pieces where a clock is put back, or there are several zones or
+	// calendars.
+	for range 64 {
 		if at, ok = w.NextOpening(at); !ok {
 			return time.Time{}, false
 		}

@@ -1,5 +1,5 @@
 // Package window says when a campaign may call: a daily calling window in a time zone, on working
-// days, except holidays.
+// days, except holidays, and within calendars.
 //
 // What it must not know: campaigns, contacts, the clock (instants come in). A contact's zones come
 // from engine/number.
@@ -18,6 +18,9 @@
 //   - A zone that the time zone database does not know never opens; Validate
 //     refuses it, and an empty zone and "Local" too: a guess would call people
 //     at night.
+//   - Calendars only narrow a window: it is open when each of them is, too. The wall clock decides for
+//     them as for the window; each day's hours belong to the day on which they begin; an exception of a
+//     date takes the place of its weekday's hours and of a holiday.
 //   - For several zones (a number that belongs to more than one) the window is
 //     open when it is open in all of them.
 //

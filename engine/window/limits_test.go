@@ -31,7 +31,7 @@ func TestTheFirstAndTheLastOfTimesAndDatesAreAccepted(t *testing.T) {
 func TestAWindowInTwoZonesIsLookedForOverThreeHundredAndSeventyDays(t *testing.T) {
 	// The clocks of Seoul and Pyongyang differed by half an hour until 4 May 2018.
 	w := Window{Zone: "UTC", Start: hm("09:00"), End: hm("09:30"),
-		ContactZone: true}.For([]string{"Asia/Seoul", "Asia/Pyongyang"})
+		ContactZone: true}.For(Home{Zones: []string{"Asia/Seoul", "Asia/Pyongyang"}})
 	opens := instant("2018-05-05T00:00:00Z")
 	early := opens.AddDate(0, 0, -370)
 	if at, ok := w.NextOpening(early); ok {

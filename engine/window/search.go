@@ -9,14 +9,18 @@ const horizonDays = 370
 // NextOpening is t itself if the window is open then, otherwise the first instant after t at which
 // it opens. ok is false if it never does.
 func (w Window) NextOpening(t time.Time) (at time.Time, ok bool) {
-	if len(w.contact) == 0 {
-		return w.nextIn(w.Zone, t)
+	zones, one := w.contact, [1]string{w.Zone}
+	if len(zones) == 0 {
+		if len(w.calendars) == 0 {
+			return w.nextIn(w.Zone, t)
+		}
+		zones = one[:]
 	}
-	limit := t.AddDate(0, 0, horizonDays+7*len(w.Holidays))
+	limit := t.AddDate(0, 0, w.horizon())
 	at = t
 	for at.Before(limit) {
 		latest := at
-		for _, z := range w.contact {
+		for _, z := range zones {
 			next, ok := w.nextIn(z, at)
 			if !ok {
 				return time.Time{}, false
@@ -25,12 +29,23 @@ func (w Window) NextOpening(t time.Time) (at time.Time, ok bool) {
 				latest = next
 			}
 		}
+		if latest, ok = w.nextOfCalendars(latest, limit); !ok {
+			return time.Time{}, false
+		}
 		if latest.Equal(at) {
 			return at, true
 		}
-		at = latest // it cannot be open in all zones before that
+		at = latest // it cannot be open in all of them before that
 	}
 	return time.Time{}, false
+}
+
+// horizon is over how many days an opening in several zones, or with calendars, is looked for.
+func (w *Window) horizon() int {
+	if len(w.calendars) > 0 {
+		return HorizonDays
+	}
+	return horizonDays + 7*len(w.Holidays)
 }
 
 // CanEverOpen says whether the window opens at or after t at all.
@@ -91,6 +106,14 @@ func (w *Window) searchDays() int { return 8 + 7*len(w.Holidays) }
 // window closes at midnight even if the next day follows at once. ok is false if the window is not
 // open at t. If a clock that is put back interrupts an opening, the result is its final end.
 func (w Window) Closes(t time.Time) (at time.Time, ok bool) {
+	if at, ok = w.closes(t); !ok || len(w.calendars) == 0 {
+		return at, ok
+	}
+	return w.calendarsClose(t, at)
+}
+
+// closes is Closes without the calendars.
+func (w *Window) closes(t time.Time) (at time.Time, ok bool) {
 	if len(w.contact) == 0 {
 		return w.closesIn(w.Zone, t)
 	}

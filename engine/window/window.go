@@ -26,6 +26,10 @@ type Window struct {
 	ContactZone bool `json:"contact_zone,omitempty"`
 
 	contact []string // zones of the contact, set by For
+	// calendars narrow the window, set by With; of countries are those of countries, from which For
+	// chooses. Who restores a window sets them anew.
+	calendars []narrow    `snapshot:"-"`
+	countries []*Calendar `snapshot:"-"`
 }
 
 // Validate refuses invalid values, with one field error per mistake.
@@ -64,11 +68,23 @@ func (w Window) Validate() error {
 	return nil
 }
 
-// For is the window of one contact: with ContactZone, by the clocks of the given zones; without it,
-// or if no zone is known, the window unchanged.
-func (w Window) For(zones []string) Window {
-	if w.ContactZone && len(zones) > 0 {
-		w.contact = zones
+// Home is where a number is at home.
+type Home struct {
+	Zones   []string // of the IANA time zone database; none if not known
+	Country string   // ISO 3166; "" if not known
+}
+
+// For is the window of one contact: with ContactZone, by the clocks where its number is at home;
+// without it, or if no zone is known, by that of the campaign. It is within the calendars of the
+// number's country, which go by the contact's clocks.
+func (w Window) For(home Home) Window {
+	if w.ContactZone && len(home.Zones) > 0 {
+		w.contact = home.Zones
+	}
+	for _, c := range w.countries {
+		if slices.Contains(c.Countries, home.Country) {
+			w.calendars = append(slices.Clip(w.calendars), narrow{c, home.Zones})
+		}
 	}
 	return w
 }
@@ -76,14 +92,14 @@ func (w Window) For(zones []string) Window {
 // Open says whether calls may be placed at t.
 func (w Window) Open(t time.Time) bool {
 	if len(w.contact) == 0 {
-		return w.openIn(w.Zone, t)
+		return w.openIn(w.Zone, t) && w.allOpen(t)
 	}
 	for _, z := range w.contact {
 		if !w.openIn(z, t) {
 			return false
 		}
 	}
-	return true
+	return w.allOpen(t)
 }
 
 func (w *Window) openIn(zone string, t time.Time) bool {

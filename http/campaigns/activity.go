@@ -31,7 +31,9 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.ExclusionsImported: "import_exclusions",
 
 	"cadence.created": "create_cadence", "cadence.changed": "change_cadence", "cadence.deleted": "delete_cadence",
-	"bot.created": "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
+	"calendar.created": "create_calendar", "calendar.changed": "change_calendar", "calendar.deleted": "delete_calendar",
+	"calendar.refreshed": "refresh_calendar",
+	"bot.created":        "create_bot", "bot.changed": "change_bot", "bot.deleted": "delete_bot",
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key", "key.deleted": "delete_key",

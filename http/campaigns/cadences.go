@@ -13,6 +13,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/number"
 	"dialler/engine/redial"
+	"dialler/engine/window"
 	"dialler/http/form"
 	"dialler/http/wire"
 )
@@ -148,17 +149,17 @@ func (s *API) PreviewCadence(r *wire.Request) error {
 		from = *at
 	}
 	outcomes := readOutcomes(f)
-	var zones []string
+	var home window.Home
 	if f.Has("phone") {
-		zones = number.Zones(f.Phone("phone"))
+		home = number.HomeOf(f.Phone("phone"))
 	}
 	f.Done()
 	f.Errs.Merge(of.Settings.Validate())
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	dials, after := call.Plan(of, &table, zones, from, outcomes)
-	clock := of.Settings.Window.For(zones)
+	dials, after := call.Plan(of, &table, home, from, outcomes)
+	clock := of.Settings.Window.For(home)
 	out := cadencePreview{Rules: table.String(), Dials: make([]plannedView, len(dials)),
 		After: plannedAfterView{after.Code, after.Message}}
 	for i, d := range dials {
@@ -190,7 +191,9 @@ func (s *API) previewed(ctx context.Context, f form.Form) (of campaign.Campaign,
 	for _, name := range []string{"window", "max_attempts", "retry_delay_s", "retry_on_system"} {
 		readSetting(f, campaign.FieldOf(name), &of.Settings)
 	}
-	return of, nil
+	list, err := s.Calendars.Calendars(ctx)
+	of.Narrow(list)
+	return of, err
 }
 
 // readOutcomes reads how the attempts of a preview end.
@@ -207,6 +210,14 @@ func readOutcomes(f form.Form) []engine.Outcome {
 		}
 	}
 	return list
+}
+
+// checkNamed refuses resources that the settings name and that do not exist.
+func (s *API) checkNamed(ctx context.Context, c *campaign.Settings, errs *form.Errors) error {
+	if err := s.checkCadence(ctx, c, errs); err != nil {
+		return err
+	}
+	return s.checkCalendars(ctx, c, errs)
 }
 
 // checkCadence refuses a cadence that does not exist.

@@ -35,6 +35,7 @@ type Ports struct {
 	Simulations Simulations
 	Bots        Bots
 	Cadences    Cadences
+	Calendars   Calendars
 	Trunks      Trunks
 	Numbers     Numbers
 }
@@ -180,7 +181,7 @@ func (s *API) Create(r *wire.Request) error {
 	f.Done()
 	// One response lists every error: those of the JSON and those of the rules.
 	f.Errs.Merge(settings.Validate())
-	if err := s.checkCadence(r.Ctx(), &settings, f.Errs); err != nil {
+	if err := s.checkNamed(r.Ctx(), &settings, f.Errs); err != nil {
 		return err
 	}
 	if err := f.Errs.Err(); err != nil {

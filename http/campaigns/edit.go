@@ -48,7 +48,7 @@ func (s *API) Edit(r *wire.Request) error {
 	settings := readSettings(merged)
 	merged.Done()
 	f.Errs.Merge(settings.Validate())
-	if err := s.checkCadence(r.Ctx(), &settings, f.Errs); err != nil {
+	if err := s.checkNamed(r.Ctx(), &settings, f.Errs); err != nil {
 		return err
 	}
 	if err := f.Errs.Err(); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/forecast"
@@ -60,6 +61,21 @@ type Cadences interface {
 		err error)
 	// DeleteCadence returns Conflict "cadence_in_use" while a campaign names it.
 	DeleteCadence(ctx context.Context, id engine.CadenceID, who engine.Who) error
+}
+
+// Calendars are the calendars that campaigns name.
+type Calendars interface {
+	// Calendars lists them by name, without the texts of their files.
+	Calendars(ctx context.Context) ([]calendar.Named, error)
+	// PutCalendar creates one with Version 0, or replaces the one of that version, whose file stays with
+	// keepFile. It returns Conflict "version_conflict" with the stored one, "too_many_calendars", or
+	// NotFound "calendar_not_found".
+	PutCalendar(ctx context.Context, c calendar.Named, keepFile bool, at time.Time,
+		who engine.Who) (stored calendar.Named, created bool, err error)
+	// DeleteCalendar returns Conflict "calendar_in_use" while a campaign names it.
+	DeleteCalendar(ctx context.Context, id engine.CalendarID, who engine.Who) error
+	// FetchHolidays fetches a file of holidays; Invalid "holidays_unreachable", in words.
+	FetchHolidays(ctx context.Context, address string) (text string, err error)
 }
 
 // Trunks are the trunks and their status.

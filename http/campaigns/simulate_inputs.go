@@ -229,8 +229,12 @@ func (s *API) simulatedWorld(ctx context.Context, q *forecast.Question) error {
 	if err != nil {
 		return err
 	}
+	calendars, err := s.Calendars.Calendars(ctx)
+	if err != nil {
+		return err
+	}
 	numbers, err := s.Numbers.Numbers(ctx)
-	q.Use(bots, trunks, numbers, cadences)
+	q.Use(bots, trunks, numbers, cadences, calendars)
 	return err
 }
 
@@ -243,6 +247,7 @@ func readWhatIf(f form.Form, q *forecast.Question) {
 		}
 	}
 	f.Done()
+	q.Narrow()
 }
 
 // simulable reports errors in the changed settings only: the others were accepted before.

@@ -117,7 +117,10 @@ var (
 	}}
 	PartImport = &Part{Byte: 18, Name: "imports", Table: "imports", ID: "t.id", Of: ofCampaign,
 		Must: "t.state = 'active'"}
-	PartCadence = &Part{Byte: 19, Name: "cadences", Table: "cadences", Text: "t.id"}
+	PartCadence  = &Part{Byte: 19, Name: "cadences", Table: "cadences", Text: "t.id"}
+	PartCalendar = &Part{Byte: 20, Name: "calendars", Table: "calendars", Text: "t.id", Not: map[string]string{
+		"tried_at": writtenAlone, "problem": writtenAlone,
+	}}
 )
 
 // contactID is a contact in one of its runs.
@@ -127,7 +130,7 @@ const contactID = "(left(t.id::text, 28) || lpad(to_hex(((('x' || right(t.id::te
 // Parts are in the order in which an audit reads them.
 var Parts = []*Part{PartCampaign, PartContact, PartKept, PartVariables, PartAttempt, PartResult, PartQuality, PartLeg,
 	PartExclusion, PartImport, PartSuppression, PartBot, PartTrunk, PartNumber, PartUser, PartKey, PartVoicemail,
-	PartReview, PartWebhook, PartCadence}
+	PartReview, PartWebhook, PartCadence, PartCalendar}
 
 // Beginning is the chain of no campaign in which stands what the first digests of an installation
 // were made of; no month is so called.

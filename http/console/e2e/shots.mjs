@@ -183,6 +183,24 @@ await withModelWorld(program, (world) =>
     await asked('cadence', () => fromMenu('Actions for Evenings too', 'Change…'), {
       fill: () => dialog.getByRole('table', { name: 'Dates' }).waitFor(),
     });
+    await ask('PUT', '/calendars/bavaria', {
+      name: 'Bavaria',
+      zone: 'Europe/Berlin',
+      holiday_sets: ['DE-BY'],
+      hours: {
+        Mon: ['09:00-12:00', '13:00-18:00'],
+        Tue: ['09:00-18:00'],
+        Wed: ['09:00-18:00'],
+        Thu: ['09:00-12:00', '13:00-20:00'],
+        Fri: ['09:00-15:00'],
+      },
+      exceptions: [{ date: new Date(Date.now() + 4 * 86_400_000).toISOString().slice(0, 10), hours: [] }],
+    });
+    await ask('PUT', '/calendars/fr', { preset: 'fr-solicitation' });
+    await open('calendars', 'Calendars');
+    await page.getByRole('list', { name: 'Openings of Bavaria' }).waitFor();
+    await shot('calendars');
+    await asked('calendar', () => fromMenu('Actions for Bavaria', 'Change…'));
     await open('webhooks', 'Webhooks');
     await shot('webhooks');
     await asked('webhook-new', () => button('New endpoint').click());

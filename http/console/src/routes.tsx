@@ -8,6 +8,7 @@ import { code } from './components/code';
 import {
   BotIcon,
   CadenceIcon,
+  CalendarIcon,
   ClockIcon,
   EarIcon,
   HistoryIcon,
@@ -97,6 +98,12 @@ export const pages: Page[] = [
     needs: 'operator',
     nav: { label: 'Cadences', icon: CadenceIcon, section: 'Rules and events' },
     page: code(() => import('./pages/cadences/cadences-page')),
+  },
+  {
+    path: '/calendars',
+    needs: 'operator',
+    nav: { label: 'Calendars', icon: CalendarIcon, section: 'Rules and events' },
+    page: code(() => import('./pages/calendars/calendars-page')),
   },
   {
     path: '/webhooks',

@@ -38,6 +38,8 @@ export const keys = {
   ladder: (call: string) => ['ladder', call] as const,
   bots: ['bots'] as const,
   cadences: ['cadences'] as const,
+  calendars: ['calendars'] as const,
+  windows: ['windows'] as const,
   numbers: ['numbers'] as const,
   health: ['health'] as const,
 };

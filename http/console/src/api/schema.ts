@@ -596,6 +596,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/windows": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * When a campaign calls
+         * @description Its calling window within its calendars; with `phone`, for the contact of that number, by its clock and its country's calendars.
+         */
+        get: operations["getCampaignWindows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/simulate": {
         parameters: {
             query?: never;
@@ -2000,6 +2025,105 @@ export interface paths {
          *     defaults with `window`; any that are sent take their place. Nothing is changed.
          */
         post: operations["previewCadence"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List calendars, by name
+         * @description A calendar has opening hours and holidays; campaigns name several in `calendar_ids` and call when all are open.
+         */
+        get: operations["listCalendars"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars/choices": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** Built-in sets of holidays, and presets of hours by country */
+        get: operations["listCalendarChoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars/{calendar_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        /** One calendar */
+        get: operations["getCalendar"];
+        /**
+         * Create or edit a calendar
+         * @description Without `version` it is created. An edit names the version that it was made from, as `version` or as
+         *     `If-Match: "<version>"`; 409 `version_conflict` shows in `current` the calendar that holds now. What is left out is
+         *     none; only an uploaded file stays until `holidays_file` is sent, `null` included. An edit holds at once, in running
+         *     campaigns too. Role `operator`; a calendar with `countries`, before or after, needs `admin`.
+         */
+        put: operations["putCalendar"];
+        post?: never;
+        /**
+         * Delete a calendar
+         * @description 409 `calendar_in_use` while a campaign names it; `errors` names them. Role `operator`; a calendar with `countries`
+         *     needs `admin`.
+         */
+        delete: operations["deleteCalendar"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars/{calendar_id}/windows": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        /** When a calendar is open */
+        get: operations["getCalendarWindows"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3739,7 +3863,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_calendar" | "change_calendar" | "delete_calendar" | "refresh_calendar" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -3781,6 +3905,8 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
+            /** @description Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open. */
+            calendar_ids?: string[];
             /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool?: components["schemas"]["E164"][];
             /**
@@ -3959,6 +4085,8 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
+            /** @description Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open. */
+            calendar_ids?: string[];
             /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool?: components["schemas"]["E164"][];
             /**
@@ -4110,6 +4238,8 @@ export interface components {
              * @default false
              */
             always_on: boolean;
+            /** @description Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open. */
+            calendar_ids: string[];
             /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool: components["schemas"]["E164"][];
             /**
@@ -4928,6 +5058,125 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        /**
+         * @description Hours of each weekday, apart; a weekday that is left out is closed. An end at or before the beginning is on the next day; the hours belong to the day on which they begin.
+         * @example {
+         *       "Mon": [
+         *         "09:00-12:00",
+         *         "13:00-18:00"
+         *       ],
+         *       "Fri": [
+         *         "09:00-12:00"
+         *       ]
+         *     }
+         */
+        CalendarHours: {
+            Mon?: components["schemas"]["CalendarSpan"][];
+            Tue?: components["schemas"]["CalendarSpan"][];
+            Wed?: components["schemas"]["CalendarSpan"][];
+            Thu?: components["schemas"]["CalendarSpan"][];
+            Fri?: components["schemas"]["CalendarSpan"][];
+            Sat?: components["schemas"]["CalendarSpan"][];
+            Sun?: components["schemas"]["CalendarSpan"][];
+        };
+        /** @example 09:00-18:00 */
+        CalendarSpan: string;
+        /** @description A date with hours of its own, in place of its weekday's and of a holiday; none means closed. */
+        CalendarException: {
+            /** Format: date */
+            date: string;
+            hours?: components["schemas"]["CalendarSpan"][];
+        };
+        Calendar: {
+            calendar_id: string;
+            name: string;
+            /** @description The clock that it goes by; null: that of the campaign's window, or the contact's. */
+            zone: string | null;
+            /** @description null: at any time, apart from holidays and exceptions. */
+            hours: components["schemas"]["CalendarHours"] | null;
+            /** @description Built-in sets of holidays. */
+            holiday_sets: string[];
+            holidays_url: string | null;
+            /** @description The last good file of holidays. */
+            holidays_file: {
+                /** @description Holidays from it, from last year on for ten years. */
+                days: number;
+                /**
+                 * Format: date-time
+                 * @description When it came.
+                 */
+                read_at: string;
+                /**
+                 * Format: date-time
+                 * @description When it was last asked for.
+                 */
+                tried_at: string;
+                /** @description Why it could not be had anew. */
+                problem: string | null;
+            } | null;
+            exceptions: components["schemas"]["CalendarException"][];
+            /** @description Countries for whose numbers it holds in every campaign. */
+            countries: string[];
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /** @description `name` is required without a `preset`. */
+        CalendarRequest: {
+            id?: string;
+            name?: string;
+            /** @description A preset (`/api/v1/calendars/choices`); what is sent takes the place of its parts. */
+            preset?: string;
+            zone?: string | null;
+            hours?: components["schemas"]["CalendarHours"] | null;
+            /**
+             * @example [
+             *       "DE-BY"
+             *     ]
+             */
+            holiday_sets?: string[];
+            /** @description An iCalendar file (RFC 5545) with an event for each holiday, fetched now and then daily. The last good one stays when it cannot be had; the calendar and the health say so. */
+            holidays_url?: string | null;
+            /** @description The text of such a file. */
+            holidays_file?: string | null;
+            exceptions?: components["schemas"]["CalendarException"][];
+            /**
+             * @example [
+             *       "DE"
+             *     ]
+             */
+            countries?: string[];
+            /** @description The version that was edited; left out, the calendar is created. */
+            version?: number;
+        };
+        Windows: {
+            /** @description By whose clock times are written. */
+            zone: string;
+            /** @description When it is open next, now included; null: not within 400 days. */
+            opens_at: components["schemas"]["WhenOrNull"];
+            /**
+             * @description The calendar that is closed now, with the holiday if it is for one.
+             * @example Germany (Weihnachtstag)
+             */
+            closed_by: string | null;
+            /** @description In their order; those that follow at once are one. */
+            openings: {
+                /** Format: date-time */
+                from: string;
+                /** Format: date-time */
+                to: string;
+            }[];
+            /** @description Holidays and exceptions of the calendars. */
+            special_days: {
+                /** Format: date */
+                date: string;
+                calendar: string;
+                holiday: string | null;
+                hours: components["schemas"]["CalendarSpan"][];
+            }[];
+        };
         CadenceRequest: {
             name: string;
             rules: components["schemas"]["CadenceRules"];
@@ -5435,10 +5684,10 @@ export interface components {
                 name: string;
                 ok: boolean;
                 /**
-                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found.
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `holidays_stale`: a calendar's file of holidays cannot be had anew; those known so far hold.
                  * @enum {string}
                  */
-                warning?: "no_trunk" | "membership_away";
+                warning?: "no_trunk" | "membership_away" | "holidays_stale";
                 /** @description What is wrong and what to do. */
                 detail?: string;
                 /**
@@ -7049,6 +7298,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCampaignWindows: {
+        parameters: {
+            query?: {
+                /** @description Now when left out. */
+                from?: string;
+                /** @description 14 days after `from` when left out; at most 62. */
+                to?: string;
+                phone?: components["schemas"]["E164"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its openings. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Windows"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -9612,6 +9899,241 @@ export interface operations {
             404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCalendars: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        calendars: components["schemas"]["Calendar"][];
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCalendarChoices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What calendars can be made of. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        holiday_sets: {
+                            /**
+                             * @description ISO 3166 code of the country or region.
+                             * @example DE-BY
+                             */
+                            code: string;
+                            /** @example Germany */
+                            country: string;
+                        }[];
+                        presets: {
+                            /** @example fr-solicitation */
+                            preset: string;
+                            name: string;
+                            hours: components["schemas"]["CalendarHours"];
+                            holiday_sets: string[];
+                            countries: string[];
+                            /** @description The law or code that says so. */
+                            source: string;
+                            /** Format: date */
+                            since: string;
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCalendar: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The calendar. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putCalendar: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+                /** @description The `version` that was edited, in double quotes or bare. */
+                "If-Match"?: string;
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CalendarRequest"];
+            };
+        };
+        responses: {
+            /** @description Edited. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteCalendar: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCalendarWindows: {
+        parameters: {
+            query?: {
+                /** @description Now when left out. */
+                from?: string;
+                /** @description 14 days after `from` when left out; at most 62. */
+                to?: string;
+                /**
+                 * @description The clock of a calendar without one; UTC when left out.
+                 * @example Europe/Berlin
+                 */
+                zone?: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its openings. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Windows"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -53,6 +53,7 @@ export const PhoneIcon = icon(
 );
 export const LockIcon = icon(<path d="M6 11h12v9H6zM8.500 11V8a3.500 3.500 0 0 1 7 0v3M12 14.500v2" />);
 export const CadenceIcon = icon(<path d="M12 6.500V12l3.500 2M4 12a8 8 0 1 0 2.500-5.800M6 3.500v3h3" />);
+export const CalendarIcon = icon(<path d="M5 6.500h14V19.500H5zM5 10.500h14M9 4v4M15 4v4" />);
 export const EarIcon = icon(
   <path d="M7 9.5a5 5 0 0 1 10 0c0 4-3.5 4.5-3.5 8a2.7 2.7 0 0 1-5 1.4M10 10a2 2 0 0 1 4 0c0 1.8-2 2-2 3.8" />,
 );

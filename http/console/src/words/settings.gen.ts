@@ -10,6 +10,7 @@ export const table: readonly Setting[] = [
   { name: "window", group: "window", label: "Time Window", kind: "window", whatIf: true },
   { name: "single_day", group: "window", label: "Calling window", kind: "switch", says: ["Multi-day","Single-day"], whatIf: true },
   { name: "always_on", group: "basics", label: "Always-on", help: "Never completes by itself: stays running and accepts contacts until somebody stops it", kind: "switch" },
+  { name: "calendar_ids", group: "window", label: "Calendars", help: "Opening hours and holidays within which the campaign calls", kind: "list", length: 10, quiet: true },
   { name: "number_pool", group: "pool", label: "Number Pool", help: "Outbound numbers; each call takes the least recently used one", kind: "list", length: 1000 },
   { name: "max_attempts", group: "retries", label: "Max Attempts", help: "Per contact, the first one included", kind: "number", low: 1, high: 50, whole: true, whatIf: true },
   { name: "retry_delay_s", group: "retries", label: "Retry Delay", help: "From the end of an attempt to the next", kind: "number", low: 1, high: 2592000, whole: true, unit: "s", shown: 60, whatIf: true },

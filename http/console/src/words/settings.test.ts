@@ -23,6 +23,7 @@ const settings: Settings = {
   bot_id: 'sales',
   concurrency: 5,
   window: { zone: 'Europe/Berlin', start: '09:00', end: '18:00', days: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'] },
+  calendar_ids: [],
   number_pool: ['+493012345601'],
   retry_on_system: ['no_answer', 'busy'],
 };

@@ -108,3 +108,8 @@ export function tick(at: Date, step: number, zone = viewerZone): string {
   if (step >= 86_400) return dayTick(at, zone);
   return step < 60 ? clock(at, zone) : minute(at, zone);
 }
+
+/** dateIn is today's date in a zone, as 2030-12-24; by the viewer's clock where the browser does not know it. */
+export function dateIn(zone: string, at = new Date()): string {
+  return new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeZone: known(zone) ? zone : viewerZone }).format(at);
+}

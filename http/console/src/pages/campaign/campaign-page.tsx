@@ -13,6 +13,7 @@ import { CountersCard, RatesCard } from './counters';
 import { IntegrationCard } from './integration-card';
 import { LiveCard } from './live-card';
 import { Notices } from './notices';
+import { OpeningsCard } from './openings-card';
 import { CallbacksCard, PassesCard } from './passes-card';
 
 export default function CampaignPage({ params }: { params: Record<string, string> }) {
@@ -59,6 +60,7 @@ function Watched({ id }: { id: string }) {
           </Later>
         )}
         <CallbacksCard campaign={campaign} />
+        <OpeningsCard campaign={campaign} />
         <Later height={700}>
           <ContactsCard campaign={campaign} />
         </Later>

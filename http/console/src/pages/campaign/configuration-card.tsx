@@ -2,6 +2,7 @@ import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 import { useCadences } from '../../api/cadences';
+import { useCalendars } from '../../api/calendars';
 import { Card } from '../../components/card';
 import { CopyControl } from '../../components/copy-control';
 import { count, seconds } from '../../words/figures';
@@ -27,6 +28,7 @@ const own = new Set([
   'max_attempts',
   'retry_delay_s',
   'cadence_id',
+  'calendar_ids',
   'stop_redials_after_s',
   'redial_only_under_s',
   'config_url',
@@ -64,6 +66,11 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
           , {s.window.contact_zone ? 'clock of each contact' : s.window.zone}
         </Row>
         <Row field="window.days">{days === 'every day' ? 'All seven days' : days}</Row>
+        {s.calendar_ids.length > 0 && (
+          <Row field="calendar_ids">
+            <CalendarNames ids={s.calendar_ids} />
+          </Row>
+        )}
         <Row field="single_day">{valueOf('single_day', s.single_day)}</Row>
         <Row field="number_pool">
           <Pool pool={s.number_pool} />
@@ -99,6 +106,11 @@ export const ConfigurationCard = still(function ConfigurationCard({ campaign: c 
     </Card>
   );
 });
+
+function CalendarNames({ ids }: { ids: string[] }) {
+  const calendars = useCalendars().data;
+  return ids.map((id) => calendars?.find((c) => c.calendar_id === id)?.name ?? id).join(', ');
+}
 
 function CadenceName({ id }: { id: string }) {
   const cadence = useCadences().data?.find((c) => c.cadence_id === id);

@@ -1,6 +1,7 @@
 import { Accordion, Chip, Fieldset, Group, MultiSelect, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
 
 import { useCadences } from '../../api/cadences';
+import { useCalendars } from '../../api/calendars';
 import { listable } from '../../words/outcomes.gen';
 import { namesOf } from '../../words/settings';
 import { outcome } from '../../words/states';
@@ -92,6 +93,7 @@ function WindowFields({ form }: { form: Form }) {
           change={(list) => form.setWindow({ holidays: list })}
           error={form.error('window.holidays')}
         />
+        <CalendarsField form={form} />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           <Choice
             label="Calling window"
@@ -175,6 +177,28 @@ function RetryFields({ form }: { form: Form }) {
         />
       </Stack>
     </Fieldset>
+  );
+}
+
+/** CalendarsField offers the calendars; without any there is nothing to choose. */
+function CalendarsField({ form }: { form: Form }) {
+  const calendars = useCalendars().data ?? [];
+  const chosen = form.draft.calendar_ids ?? [];
+  if (calendars.length === 0 && chosen.length === 0) return null;
+  return (
+    <MultiSelect
+      {...about('calendar_ids')}
+      placeholder={chosen.length === 0 ? 'None: the window alone' : ''}
+      data={calendars.map((c) => ({ value: c.calendar_id, label: c.name }))}
+      value={chosen}
+      onChange={(list) => form.set({ calendar_ids: list })}
+      error={form.error('calendar_ids')}
+      maxValues={10}
+      hidePickedOptions
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'No calendars' }}
+    />
   );
 }
 
