@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -29,6 +30,7 @@ type Tables interface {
 	StagedNumber(context.Context, engine.ImportID, engine.PhoneNumber) (bool, error)
 	Bots(context.Context) ([]engine.Bot, error)
 	Cadences(context.Context) ([]cadence.Named, error)
+	AnswerHours(context.Context) (besthour.Table, error)
 
 	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
 	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
@@ -234,6 +236,9 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 		return err
 	}
 	if m.Cadences, err = t.Cadences(ctx); err != nil {
+		return err
+	}
+	if m.Hours, err = t.AnswerHours(ctx); err != nil {
 		return err
 	}
 	open, err := t.OpenAttempts(ctx)

@@ -260,6 +260,8 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.Cadences = e.Cadences
 		s.makeRules()
 		s.broadcast(s.rules)
+	case *HoursLearned:
+		s.Hours = e.Hours
 	case *LastWord:
 		s.lastWord(e)
 	case *Recovered: // carried out already

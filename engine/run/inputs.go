@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
@@ -61,6 +62,7 @@ type (
 		Exclusions []journal.Exclusion
 		Bots       []engine.Bot
 		Cadences   []cadence.Named
+		Hours      besthour.Table
 		Open       []attempt.Attempt // attempts that have not ended, or whose legs are watched
 		Ledgers    Ledgers
 		Learnt     *pacing.State
@@ -402,6 +404,8 @@ type (
 	BotsChanged struct{ Bots []engine.Bot }
 	// CadencesChanged brings the current cadences: they hold from the contacts' next ends of attempts.
 	CadencesChanged struct{ Cadences []cadence.Named }
+	// HoursLearned brings the hours at which people answer, as learned so far.
+	HoursLearned struct{ Hours besthour.Table }
 	// DatabaseChanged says that the database became unavailable or available again.
 	DatabaseChanged struct{}
 	// Pulse is the run's message to itself, which measures how long messages wait.

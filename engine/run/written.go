@@ -69,7 +69,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&ExpiredRead{},
 		&BulkRead{},
 		&Prepared{},
-		&BotsChanged{}, &CadencesChanged{},
+		&BotsChanged{}, &CadencesChanged{}, &HoursLearned{},
 		&tick{},
 		&woken{},
 		&roundLate{},

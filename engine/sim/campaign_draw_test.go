@@ -92,6 +92,9 @@ func DrawInstallation(seed uint64) Installation {
 		in.Timed = pick(d, 0.1, 0.5, 1)
 	}
 	drawCadences(d, &in)
+	for i := range in.Campaigns {
+		in.Campaigns[i].Settings.BestHour = d.chance(0.5)
+	}
 	return in
 }
 
