@@ -145,7 +145,8 @@ func TestNobodyIsPassedOverByMoreThanTheLimit(t *testing.T) {
 	q.Push(last)
 	german := 0
 	for i := 1; i <= 2*limit; i++ {
-		q.Push(someone(2*i+1, contact.DueFirst, 0, at))
+		q.Push(someone(4*i+1, contact.DueFirst, 0, at))
+		q.Push(someone(4*i+3, contact.DueFirst, 0, at))
 		c, _ := q.Pop(contact.Order{Now: at}, false)
 		if c.ID == last.ID {
 			if german != limit {
