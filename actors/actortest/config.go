@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/disposition"
 )
@@ -24,6 +25,9 @@ func (s *Store) Cadences(context.Context) ([]cadence.Named, error) {
 	defer s.Unlock()
 	return slices.Clone(s.CadenceList), nil
 }
+
+// AnswerHours implements actors.Store.
+func (s *Store) AnswerHours(context.Context) (besthour.Table, error) { return besthour.Table{}, nil }
 
 // Trunks implements actors.Store.
 func (s *Store) Trunks(context.Context) ([]engine.TrunkSettings, error) {

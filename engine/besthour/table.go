@@ -31,7 +31,8 @@ func Slot(local time.Time) int { return int(local.Weekday())*24 + local.Hour() }
 // Cell is how many dials rang, and how many of them a person answered.
 type Cell struct{ Dials, Answers uint32 }
 
-func (c *Cell) add(other Cell) { c.Dials, c.Answers = c.Dials+other.Dials, c.Answers+other.Answers }
+// And is the sum of two cells.
+func (c Cell) And(other Cell) Cell { return Cell{c.Dials + other.Dials, c.Answers + other.Answers} }
 
 // after is the chance in a cell whose parent has the given one.
 func (c Cell) after(parent float64) float64 {
@@ -100,9 +101,8 @@ func (t *Table) Add(region string, slot int, c Cell) {
 	if !ok {
 		t.Countries = slices.Insert(t.Countries, i, Country{Region: region})
 	}
-	t.Countries[i].Cells[slot].add(c)
-	t.Countries[i].All.add(c)
-	t.All.add(c)
+	of := &t.Countries[i]
+	of.Cells[slot], of.All, t.All = of.Cells[slot].And(c), of.All.And(c), t.All.And(c)
 }
 
 func (t *Table) find(region string) (int, bool) {
@@ -130,7 +130,7 @@ func (t *Table) Chance(region string, slot int) float64 {
 	cells := &t.Countries[i].Cells
 	var hour Cell
 	for h := slot % 24; h < Slots; h += 24 {
-		hour.add(cells[h])
+		hour = hour.And(cells[h])
 	}
 	return cells[slot].after(hour.after(mean))
 }

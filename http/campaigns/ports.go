@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
@@ -60,6 +61,13 @@ type Cadences interface {
 		err error)
 	// DeleteCadence returns Conflict "cadence_in_use" while a campaign names it.
 	DeleteCadence(ctx context.Context, id engine.CadenceID, who engine.Who) error
+}
+
+// Hours knows at which hours people answer.
+type Hours interface {
+	AnswerHours(ctx context.Context) (besthour.Table, error)
+	// BestHourDials returns the dials of a campaign with the option Best hour, and those of its control.
+	BestHourDials(ctx context.Context, id engine.CampaignID) (with, control besthour.Cell, err error)
 }
 
 // Trunks are the trunks and their status.
