@@ -22,14 +22,15 @@ func TestWhatTheBestHourGainsIsShownWithItsInterval(t *testing.T) {
 	}
 	a := b.byKey("GET", path, "").is(200, "")
 	difference := a.get("difference").(map[string]any)
-	if difference["points"] != 20.0 || difference["low"] != 5.24 || difference["high"] != 33.39 || difference["clear"] != true {
+	if difference["points"] != 20.0 || difference["low"] != 5.24 || difference["high"] != 33.39 ||
+		difference["clear"] != true {
 		t.Errorf("%v", difference)
 	}
 	countries := a.get("countries").([]any)
 	first := countries[0].(map[string]any)
 	hours, chances := first["hour_dials"].([]any), first["hour_chances"].([]any)
-	if len(countries) != 10 || first["region"] != "PL" || first["dials"] != 11.0 || len(hours) != 168 || hours[33] != 11.0 ||
-		len(chances) != 168 || chances[33].(float64) >= chances[32].(float64) || chances[32] != first["chance"] {
+	if len(countries) != 10 || first["region"] != "PL" || first["dials"] != 11.0 || len(hours) != 168 ||
+		hours[33] != 11.0 || len(chances) != 168 || chances[33].(float64) >= chances[32].(float64) || chances[32] != first["chance"] {
 		t.Errorf("%d countries, the first %v", len(countries), first)
 	}
 	b.byKey("GET", "/api/v1/campaigns/cmp_9/best-hour", "").is(404, "campaign_not_found")

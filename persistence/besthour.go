@@ -185,7 +185,8 @@ func sumHours(ctx context.Context, tx pgx.Tx, until time.Time) ([]byte, error) {
 func (s *Store) AnswerHours(ctx context.Context) (t besthour.Table, err error) {
 	var cells []byte
 	var through time.Time
-	err = s.db.Read.QueryRow(ctx, "SELECT through, cells FROM answer_hours_learned WHERE cells IS NOT NULL").Scan(&through, &cells)
+	err = s.db.Read.QueryRow(ctx, "SELECT through, cells FROM answer_hours_learned WHERE cells IS NOT NULL").
+		Scan(&through, &cells)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return t, nil
 	}

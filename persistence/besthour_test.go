@@ -24,13 +24,15 @@ import (
 // store wrote. Every third is answered; some tell nothing.
 const dialled = `ALTER TABLE attempts DISABLE TRIGGER ALL;
 	INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object(
-		'id', lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || substr(replace(gen_random_uuid()::text, '-', ''), 13),
+		'id', lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') ||
+			substr(replace(gen_random_uuid()::text, '-', ''), 13),
 		'contact_id', gen_random_uuid(), 'campaign_id', CASE WHEN i %% 2 = 0 THEN 'cmp_bench' ELSE 'cmp_plain' END,
 		'to_number', CASE WHEN i %% 5 = 0 THEN '' WHEN i %% 2 = 0 THEN '+4915112345678' ELSE '+33612345678' END,
 		'reserved_at', at, 'invite_at', CASE WHEN i %% 11 <> 0 THEN at + interval '1 second' END,
 		'callback', i %% 13 = 0, 'live', i %% 17 = 0, 'served_at', CASE WHEN i %% 3 = 0 THEN at + interval '9 seconds' END,
 		'ended_at', CASE WHEN i %% 17 <> 0 THEN at + interval '30 seconds' END,
-		'outcome', CASE WHEN i %% 17 = 0 THEN '' WHEN i %% 7 = 0 THEN 'congestion' WHEN i %% 3 = 0 THEN 'completed' ELSE 'no_answer' END))).*
+		'outcome', CASE WHEN i %% 17 = 0 THEN '' WHEN i %% 7 = 0 THEN 'congestion' WHEN i %% 3 = 0 THEN 'completed'
+			ELSE 'no_answer' END))).*
 	FROM attempts a, generate_series(1, %d) i, LATERAL (SELECT now() - i * interval '7 minutes' AS at) x;
 	DELETE FROM attempts WHERE contact_id IN (SELECT id FROM contacts)`
 

@@ -149,7 +149,8 @@ func TestWhoWasTriedInVainAtThisTimeGainsLess(t *testing.T) {
 	if gain(0, 10) != 0 || gain(0, 18) != 0 {
 		t.Error("who was never tried gains where all hours are alike")
 	}
-	if !(gain(twice, 10) < gain(once, 10) && gain(once, 10) < 0 && gain(once, 14) > 0 && gain(twice, 18) > gain(once, 18)) {
+	if !(gain(twice, 10) < gain(once, 10) && gain(once, 10) < 0 && gain(once, 14) > 0 &&
+		gain(twice, 18) > gain(once, 18)) {
 		t.Errorf("after one try %d and %d, after two %d and %d", gain(once, 10), gain(once, 14), gain(twice, 10),
 			gain(twice, 18))
 	}
@@ -167,7 +168,8 @@ func TestTheGainIsAgainstThePersonsOwnCountry(t *testing.T) {
 	}
 	table.Add("FR", 9, Cell{Dials: 1000, Answers: 600})
 	now := time.Time{}
-	if de, fr := table.Gain(Place{Region: "DE"}, 9, 0, now), table.Gain(Place{Region: "FR"}, 9, 0, now); de != 0 || fr <= 0 {
+	de, fr := table.Gain(Place{Region: "DE"}, 9, 0, now), table.Gain(Place{Region: "FR"}, 9, 0, now)
+	if de != 0 || fr <= 0 {
 		t.Errorf("%d and %d", de, fr)
 	}
 }
