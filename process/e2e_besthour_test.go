@@ -32,12 +32,15 @@ func TestAViewerSeesWhatTheBestHourGains(t *testing.T) {
 		return c.Completed+c.Failed == contacts
 	})
 	w.quiet()
-	for more := true; more; { // as an hour later
-		var err error
-		if more, err = w.p.store.LearnHours(t.Context(), time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
+	learn := func(later time.Duration) {
+		for more := true; more; {
+			var err error
+			if more, err = w.p.store.LearnHours(t.Context(), time.Now().Add(later)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	learn(time.Hour)
 	var told struct {
 		BestHour   bool `json:"best_hour"`
 		With       struct{ Dials, Answers int }
@@ -50,6 +53,11 @@ func TestAViewerSeesWhatTheBestHourGains(t *testing.T) {
 		told.With.Answers+told.Control.Answers != answered || len(told.Countries) != 1 || told.Countries[0].Dials != contacts || told.Countries[0].Answers != answered {
 		t.Errorf("%+v, %d were reached", told, answered)
 	}
+	// What was learned earlier: in Germany people answer in the evening.
+	w.exec(`INSERT INTO answer_hours SELECT current_date - 7, r, d * 24 + h, 30,
+			CASE WHEN r = 'FR' THEN 12 WHEN h < 17 THEN 6 ELSE 18 END
+		FROM unnest('{DE,FR}'::text[]) r, generate_series(0, 6) d, generate_series(9, 20) h WHERE r = 'DE' OR h < 19`)
+	learn(2 * time.Hour)
 	w.browse("best-hour.mjs", "EMAIL", viewer, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "ANSWERS",
 		strconv.Itoa(answered), "DIALS", strconv.Itoa(contacts))
 }

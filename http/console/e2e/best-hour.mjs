@@ -20,7 +20,11 @@ await withBrowser(async (page) => {
   await eventually('an hour was dialled in', async () => (await dialled.count()) > 0);
   const first = await dialled.first().getAttribute('title');
   must(/day \d+:00: [0-9.]+\s%, \d+ dials?$/.test(first ?? ''), `the hour says "${first}"`);
-  await page.getByText(`of ${setting('DIALS')} dials. Hours are by the clock`).waitFor();
+  // The country with most dials is shown first; another one is chosen.
+  await page.getByText('Germany: a person answered').waitFor();
+  await page.getByRole('combobox', { name: 'Country' }).selectOption('France');
+  await page.getByText('France: a person answered 840 of 2,100 dials (40.0').waitFor();
+  must((await dialled.count()) === 7 * 10, 'France was dialled from 9 to 19 each day');
   await accessible(page, 'the best hour');
   if (process.env['SCREENSHOTS']) {
     await week.scrollIntoViewIfNeeded();

@@ -38,15 +38,6 @@ export function weekOf(c: Pick<Schemas['BestHour']['countries'][number], 'hour_d
   );
 }
 
-/** hoursShown are the first and the last hour in which anybody was dialled, with all in between; all without any. */
-export function hoursShown(week: Hour[][]): number[] {
-  const dialled = week.flat().filter((h) => h.dials > 0);
-  const hours = dialled.map((h) => h.hour);
-  const from = hours.length === 0 ? 0 : Math.min(...hours);
-  const until = hours.length === 0 ? 23 : Math.max(...hours);
-  return Array.from({ length: until - from + 1 }, (_, i) => from + i);
-}
-
 const regions = new Intl.DisplayNames('en', { type: 'region' });
 
 /** placeName is the name of a country; numbers may have none. */

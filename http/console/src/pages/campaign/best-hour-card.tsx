@@ -6,7 +6,7 @@ import type { Schemas } from '../../api/client';
 import { useBestHour } from '../../api/queries';
 import { Card } from '../../components/card';
 import { Failure } from '../../components/failure';
-import { answeredOf, differenceOf, hoursShown, placeName, weekOf, weekdays } from '../../words/best-hour';
+import { answeredOf, differenceOf, placeName, weekOf, weekdays } from '../../words/best-hour';
 import { plural, share } from '../../words/figures';
 import css from './best-hour-card.module.css';
 
@@ -62,14 +62,13 @@ export function BestHourCard({ id }: { id: string }) {
 /** Hours is a week of a country: the darker, the more likely somebody answers. */
 function Hours({ of }: { of: Schemas['BestHour']['countries'][number] }) {
   const week = weekOf(of);
-  const hours = hoursShown(week);
   const most = Math.max(0.01, ...week.flat().map((h) => h.chance));
   const name = placeName(of.region);
   return (
     <>
       <Text size="xs" c="dimmed" className="figure">
-        {name}: a person answers {share(of.chance)} of {plural(of.dials, 'dial')}. Hours are by the clock of the number;
-        those with few dials are taken for like the others.
+        {name}: a person answered {answeredOf(of)}. The darker an hour, the more likely an answer, by the clock of the
+        number; an hour with few dials is taken to be like the others, and one without any is pale.
       </Text>
       <Table.ScrollContainer
         type="native"
@@ -82,9 +81,9 @@ function Hours({ of }: { of: Schemas['BestHour']['countries'][number] }) {
           <thead>
             <tr>
               <td />
-              {hours.map((h) => (
-                <th key={h} scope="col">
-                  {h}
+              {week[0]?.map(({ hour }) => (
+                <th key={hour} scope="col">
+                  {hour}
                 </th>
               ))}
             </tr>
@@ -93,14 +92,12 @@ function Hours({ of }: { of: Schemas['BestHour']['countries'][number] }) {
             {week.map((day, i) => (
               <tr key={weekdays[i]}>
                 <th scope="row">{weekdays[i]?.slice(0, 3)}</th>
-                {hours.map((h) => {
-                  const { dials, chance } = day[h] ?? { dials: 0, chance: 0 };
+                {day.map(({ hour, dials, chance }) => {
                   const says = `${share(chance)}, ${plural(dials, 'dial')}`;
                   return (
                     <td
-                      key={h}
-                      title={`${weekdays[i]} ${h}:00: ${says}`}
-                      data-hour={`${i} ${h}`}
+                      key={hour}
+                      title={`${weekdays[i]} ${hour}:00: ${says}`}
                       data-dialled={dials > 0 || undefined}
                       style={{ '--chance': chance / most } as CSSProperties}
                     >
