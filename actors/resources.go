@@ -14,6 +14,7 @@ import (
 	numberactor "dialler/actors/number"
 	trunkactor "dialler/actors/trunk"
 	"dialler/engine"
+	"dialler/engine/besthour"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
@@ -53,6 +54,11 @@ func (t *Tree) CalendarsChanged(ctx context.Context) error {
 	}
 	t.sys.Root.Send(t.campaigns, &campaignactor.EveryRun{Msg: &core.CalendarsChanged{Calendars: list}})
 	return nil
+}
+
+// HoursLearned tells every run at which hours people answer.
+func (t *Tree) HoursLearned(learned besthour.Table) {
+	t.sys.Root.Send(t.campaigns, &campaignactor.EveryRun{Msg: &core.HoursLearned{Hours: learned}})
 }
 
 // TrunksChanged makes the tree reload the configured trunks. put names those that were edited,

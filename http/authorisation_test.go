@@ -63,6 +63,7 @@ GET    /api/v1/campaigns/{campaign_id}/attempts.csv              read viewer
 GET    /api/v1/campaigns/{campaign_id}/runs                      read viewer
 GET    /api/v1/campaigns/{campaign_id}/series                    read viewer
 GET    /api/v1/campaigns/{campaign_id}/back-tests                read viewer
+GET    /api/v1/campaigns/{campaign_id}/best-hour                 read viewer
 GET    /api/v1/campaigns/{campaign_id}/breakdown                 read viewer
 GET    /api/v1/campaigns/{campaign_id}/capacity                  read viewer
 GET    /api/v1/campaigns/{campaign_id}/runs/{run}/evidence       - admin

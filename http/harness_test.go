@@ -109,7 +109,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		Campaigns: b.ports, Imports: b.ports, Evidence: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports,
 		Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports, Bots: b.ports, Trunks: b.ports,
 		Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports, Recordings: b.ports,
-		Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports,
+		Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports, Hours: b.ports,
 		Cadences: b.ports, Calendars: b.ports,
 	})
 	if err != nil {

@@ -88,4 +88,5 @@ type Deps struct {
 	Persons        exclusions.Persons
 	Webhooks       webhooks.Webhooks
 	Simulations    campaigns.Simulations
+	Hours          campaigns.Hours
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/callee"
@@ -84,6 +85,16 @@ func (p *ports) BackTests(_ context.Context, id engine.CampaignID) ([]forecast.R
 		return nil, p.fail
 	}
 	return p.backTests, p.fail
+}
+
+func (p *ports) AnswerHours(context.Context) (besthour.Table, error) {
+	defer p.lock()()
+	return p.hours, p.fail
+}
+
+func (p *ports) BestHourDials(context.Context, engine.CampaignID) (with, control besthour.Cell, err error) {
+	defer p.lock()()
+	return p.withHour, p.controlHour, p.fail
 }
 
 func (p *ports) Trusted(context.Context) ([]forecast.RunBackTest, error) {

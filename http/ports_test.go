@@ -15,6 +15,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/callee"
@@ -84,8 +85,11 @@ type ports struct {
 	numbers            []engine.NumberSettings
 	people             callee.People
 	backTests          []forecast.RunBackTest
-	standing           campaign.Position
-	keep               bool
+	hours              besthour.Table
+
+	withHour, controlHour besthour.Cell
+	standing              campaign.Position
+	keep                  bool
 
 	erasures []string
 

@@ -109,6 +109,7 @@ func (s *Server) table() []*route {
 		on("GET", one+"/runs", readers, s.campaigns.ListRuns),
 		on("GET", one+"/series", readers, s.campaigns.ShowSeries),
 		on("GET", one+"/back-tests", readers, s.campaigns.ShowBackTests),
+		on("GET", one+"/best-hour", readers, s.campaigns.ShowBestHour),
 		on("GET", one+"/breakdown", readers, s.campaigns.ShowBreakdown),
 		on("GET", one+"/capacity", readers, s.campaigns.ShowCapacity),
 		on("GET", one+"/runs/{run}/evidence", admins, s.reports.SendEvidence),

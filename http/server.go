@@ -234,7 +234,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.replays = idempotency.New(deps.Replies, s.metrics.replayed)
 	s.campaigns = campaigns.New(s.host, campaigns.Ports{Campaigns: deps.Campaigns, Activity: deps.Activity,
 		Charts:      deps.Reports,
-		Simulations: deps.Simulations, Bots: deps.Bots, Cadences: deps.Cadences,
+		Simulations: deps.Simulations, Hours: deps.Hours, Bots: deps.Bots, Cadences: deps.Cadences,
 		Calendars: deps.Calendars, Trunks: deps.Trunks,
 		Numbers: deps.Numbers},
 		campaigns.Limits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})

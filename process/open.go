@@ -316,6 +316,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Persons:        front,
 			Webhooks:       front,
 			Simulations:    front,
+			Hours:          front,
 		},
 	)
 	if err != nil {
@@ -348,6 +349,8 @@ func (p *Process) open(ctx context.Context, name string) error {
 	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)
+	hours := hourLearner{store: p.store, clock: p.clock, log: p.log, tell: p.tree.HoursLearned}
+	p.background(hours.run)
 	if err := p.serveProfiles(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/disposition"
@@ -32,6 +33,9 @@ func (s *Store) Calendars(context.Context) ([]calendar.Named, error) {
 	defer s.Unlock()
 	return slices.Clone(s.CalendarList), nil
 }
+
+// AnswerHours implements actors.Store.
+func (s *Store) AnswerHours(context.Context) (besthour.Table, error) { return besthour.Table{}, nil }
 
 // Trunks implements actors.Store.
 func (s *Store) Trunks(context.Context) ([]engine.TrunkSettings, error) {

@@ -6,6 +6,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/campaign"
@@ -117,6 +118,8 @@ type Store interface {
 	Bots(ctx context.Context) ([]engine.Bot, error)
 	Cadences(ctx context.Context) ([]cadence.Named, error)
 	Calendars(ctx context.Context) ([]calendar.Named, error)
+	// AnswerHours returns what was learned of the hours at which people answer.
+	AnswerHours(ctx context.Context) (besthour.Table, error)
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 }
 

@@ -1,6 +1,7 @@
 package cadence
 
 import (
+	"math/bits"
 	"time"
 
 	"dialler/engine"
@@ -68,6 +69,9 @@ const (
 // partEnds are the hours at which the parts end.
 var partEnds = [...]int{12, 17, 24}
 
+// Parts is how many parts a day has.
+const Parts = len(partEnds)
+
 func partOf(local time.Time) Part {
 	for p, end := range partEnds {
 		if local.Hour() < end {
@@ -130,6 +134,15 @@ func (t Tries) On(d window.Date) int {
 	}
 	return t.field(todayAt, todayBits)
 }
+
+// PartsTried is in how many parts of the day there were attempts.
+func (t Tries) PartsTried() int { return bits.OnesCount(uint(t.field(partsAt, Parts))) } //nolint:gosec // not negative
+
+// TriedAt says whether there was one in the part of the day of a local time.
+func (t Tries) TriedAt(local time.Time) bool { return t.tried(partOf(local)) }
+
+// Unanswered is how many attempts rang, or would have, and no person answered.
+func (t Tries) Unanswered() int { return t.Count(NoAnswer) + t.Count(Busy) + t.Count(Machine) }
 
 func (t Tries) tried(p Part) bool { return t.field(partsAt+int(p), 1) == 1 }
 

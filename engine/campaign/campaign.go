@@ -53,7 +53,8 @@ type Settings struct {
 	MaxAttempts         int              `json:"max_attempts"`
 	RetryDelaySec       int              `json:"retry_delay_s"`
 	Cadence             engine.CadenceID `json:"cadence_id,omitempty"` // "" = Retry Delay alone
-	RetryOnSystem       []engine.Outcome `json:"retry_on_system"`      // nil = default list, empty = none
+	BestHour            bool             `json:"best_hour,omitempty"`
+	RetryOnSystem       []engine.Outcome `json:"retry_on_system"` // nil = default list, empty = none
 	RetryOnCustom       []string         `json:"retry_on_custom"`
 	StopRedialsAfterSec int              `json:"stop_redials_after_s"` // 0 = rule off
 	RedialOnlyUnderSec  int              `json:"redial_only_under_s"`  // 0 = rule off

@@ -186,6 +186,14 @@ var Fields = []Field{
 			"outcomes that the cadence leaves out keep.",
 		Source: "docs/cadences.md",
 	}, {
+		Name: "best_hour", Group: GroupRetries, Default: false, External: true, Quiet: true,
+		At:    func(s *Settings) any { return &s.BestHour },
+		Label: "Best hour", Help: "Those more likely to answer now than at other hours are dialled first",
+		API: "Among contacts of equal priority and attempt number, those more likely to answer now than at other hours " +
+			"are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without " +
+			"it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).",
+		Source: "docs/best-hour.md",
+	}, {
 		Name: "retry_on_system", Group: GroupRetries, Default: texts(redial.DefaultOnSystem()), Max: len(engine.Outcomes),
 		At: func(s *Settings) any { return list(&s.RetryOnSystem) }, Judge: wrongRetriesOnSystem,
 		External: true, Items: "Outcome",

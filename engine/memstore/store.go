@@ -10,6 +10,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/campaign"
@@ -37,6 +38,8 @@ type Options struct {
 	Cadences []cadence.Named
 	// Calendars are the installation's.
 	Calendars []calendar.Named
+	// Hours returns what was learned of the hours at which people answer; nil means nothing.
+	Hours func() besthour.Table
 	// Closed, if set, is called for each attempt whose legs Maintain ended. It must not call the
 	// store.
 	Closed func(*attempt.Attempt)
@@ -302,6 +305,14 @@ func (s *Store) Bots(context.Context) ([]engine.Bot, error) {
 		return nil, nil
 	}
 	return s.opt.Bots(), nil
+}
+
+// AnswerHours returns what was learned of the hours at which people answer.
+func (s *Store) AnswerHours(context.Context) (t besthour.Table, err error) {
+	if s.opt.Hours != nil {
+		t = s.opt.Hours()
+	}
+	return t, nil
 }
 
 // Cadences returns the cadences of the installation.

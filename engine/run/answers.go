@@ -8,6 +8,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/campaign"
@@ -32,6 +33,7 @@ type Tables interface {
 	Bots(context.Context) ([]engine.Bot, error)
 	Cadences(context.Context) ([]cadence.Named, error)
 	Calendars(context.Context) ([]calendar.Named, error)
+	AnswerHours(context.Context) (besthour.Table, error)
 
 	ContactByID(context.Context, engine.ContactID) (contact.Contact, bool, error)
 	ContactByNumber(context.Context, engine.CampaignID, engine.PhoneNumber) (contact.Contact, bool, error)
@@ -238,6 +240,9 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 		return err
 	}
 	if m.Calendars, err = t.Calendars(ctx); err != nil {
+		return err
+	}
+	if m.Hours, err = t.AnswerHours(ctx); err != nil {
 		return err
 	}
 	open, err := t.OpenAttempts(ctx)

@@ -266,6 +266,8 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.broadcast(s.rules)
 		s.WindowUntil = time.Time{} // the window may have changed
 		s.lookAgain()
+	case *HoursLearned:
+		s.Hours = e.Hours
 	case *LastWord:
 		s.lastWord(e)
 	case *Recovered: // carried out already

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/call"
@@ -63,6 +64,7 @@ type (
 		Bots       []engine.Bot
 		Cadences   []cadence.Named
 		Calendars  []calendar.Named
+		Hours      besthour.Table
 		Open       []attempt.Attempt // attempts that have not ended, or whose legs are watched
 		Ledgers    Ledgers
 		Learnt     *pacing.State
@@ -406,6 +408,8 @@ type (
 	CadencesChanged struct{ Cadences []cadence.Named }
 	// CalendarsChanged brings the current calendars: they hold at once.
 	CalendarsChanged struct{ Calendars []calendar.Named }
+	// HoursLearned brings the hours at which people answer, as learned so far.
+	HoursLearned struct{ Hours besthour.Table }
 	// DatabaseChanged says that the database became unavailable or available again.
 	DatabaseChanged struct{}
 	// Pulse is the run's message to itself, which measures how long messages wait.

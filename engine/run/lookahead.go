@@ -33,7 +33,7 @@ func (s *Contacts) refill() {
 		}
 	}
 	slices.Sort(except) // makes the question deterministic
-	s.emit(ReadDue{Run: s.M.C.Run, Order: s.order(), Limit: max(s.Config.LookAhead-s.Queue.Len(), s.Config.LookAhead/2),
+	s.emit(ReadDue{Run: s.M.C.Run, Order: s.order(), Limit: max(s.lookAhead()-s.Queue.Len(), s.lookAhead()/2),
 		Except: except,
 		Ends:   !s.M.C.Settings.AlwaysOn})
 }

@@ -4,10 +4,13 @@ import (
 	"container/heap"
 	"errors"
 	"sync"
+	"time"
 
 	"dialler/engine"
+	"dialler/engine/besthour"
 	"dialler/engine/contact"
 	"dialler/engine/snapshot"
+	"dialler/engine/window"
 )
 
 // Queue is the run's look-ahead: due contacts in dialling order. Contacts that wait for a seat of
@@ -16,22 +19,29 @@ type Queue struct {
 	rows, seatedOnly *queueHeap // by contact.Order without the overdue
 	retries          *queueHeap // the retries among rows, earliest due time first
 	byID             map[engine.ContactID]*queuedContact
+	ranking          *ranking // nil without the option Best hour
 }
 
 type queuedContact struct {
 	row        contact.Contact
-	place      [2]int // in the heap of all, and in that of retries
+	place      [4]int // in the heap of all, in that of retries, and in those of the ranking
 	seatedOnly bool
+
+	// For the ranking.
+	home    *window.Home
+	control bool
+	gain    int // in points of a hundred
+	joined  int // ranking.passed of its lane, when it came
 }
 
 // NewQueue gives an empty look-ahead.
 func NewQueue() Queue {
-	inOrder := func(a, b *contact.Contact) bool { return contact.Order{}.Before(a, b) }
-	byTime := func(a, b *contact.Contact) bool {
-		if !a.DueAt.Equal(*b.DueAt) {
-			return a.DueAt.Before(*b.DueAt)
+	inOrder := func(a, b *queuedContact) bool { return contact.Order{}.Before(&a.row, &b.row) }
+	byTime := func(a, b *queuedContact) bool {
+		if !a.row.DueAt.Equal(*b.row.DueAt) {
+			return a.row.DueAt.Before(*b.row.DueAt)
 		}
-		return a.Position < b.Position
+		return a.row.Position < b.row.Position
 	}
 	return Queue{rows: &queueHeap{before: inOrder}, seatedOnly: &queueHeap{before: inOrder},
 		retries: &queueHeap{before: byTime, slot: 1},
@@ -58,17 +68,65 @@ func (q *Queue) IDs(dst []engine.ContactID) []engine.ContactID {
 // Push adds a contact that is not in the look-ahead.
 func (q *Queue) Push(c contact.Contact) { q.add(c, false) }
 
+// Return puts a contact back whose turn it was: with the option Best hour it is not passed over.
+func (q *Queue) Return(c contact.Contact) {
+	if e := q.add(c, false); e != nil && q.ranking.ranks(e) && !e.control {
+		e.joined -= q.ranking.of.Limit
+		heap.Fix(q.ranking.waited, e.place[q.ranking.waited.slot])
+	}
+}
+
 // PushSeatedOnly keeps a contact until there is a seat for it.
 func (q *Queue) PushSeatedOnly(c contact.Contact) { q.add(c, true) }
 
-func (q *Queue) add(c contact.Contact, seatedOnly bool) {
+// add returns the contact, nil if it is there already.
+func (q *Queue) add(c contact.Contact, seatedOnly bool) *queuedContact {
 	if _, ok := q.byID[c.ID]; ok {
-		return
+		return nil
 	}
 	if seatedOnly {
-		q.stand(q.seatedOnly, c, true)
-	} else if e := q.stand(q.rows, c, false); e.retry() {
+		return q.stand(q.seatedOnly, c, true)
+	}
+	e := q.stand(q.rows, c, false)
+	if e.retry() {
 		heap.Push(q.retries, e)
+	}
+	if r := q.ranking; r.ranks(e) {
+		r.place(e)
+		e.joined = r.passed[laneOf(&e.row)]
+		q.enlist(e)
+	}
+	return e
+}
+
+// enlist puts a contact into the heaps of the ranking.
+func (q *Queue) enlist(e *queuedContact) {
+	if e.control {
+		heap.Push(q.ranking.control, e)
+		return
+	}
+	heap.Push(q.ranking.gain, e)
+	heap.Push(q.ranking.waited, e)
+}
+
+// rank orders the look-ahead by another ranking, nil for none. How often each was passed over stays.
+func (q *Queue) rank(r *ranking) {
+	was := q.ranking
+	if r == nil && was == nil {
+		return
+	}
+	if r != nil && was != nil {
+		r.picks, r.passed = was.picks, was.passed
+	}
+	q.ranking = r
+	for _, e := range q.rows.list {
+		if was == nil {
+			e.joined = 0
+		}
+		if r.ranks(e) {
+			r.place(e)
+			q.enlist(e)
+		}
 	}
 }
 
@@ -106,7 +164,10 @@ func (q *Queue) first(o contact.Order, seat bool) (e *queuedContact) {
 	if seat {
 		choose(q.seatedOnly)
 	}
-	return e
+	if e == nil || q.ranking == nil {
+		return e
+	}
+	return q.ranking.instead(o, e)
 }
 
 // Pop removes the head.
@@ -115,6 +176,7 @@ func (q *Queue) Pop(o contact.Order, seat bool) (c contact.Contact, ok bool) {
 	if e == nil {
 		return c, false
 	}
+	q.ranking.took(e)
 	return q.Take(e.row.ID)
 }
 
@@ -133,6 +195,12 @@ func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 	if e.retry() {
 		heap.Remove(q.retries, e.place[1])
 	}
+	if r := q.ranking; r.ranks(e) && e.control {
+		heap.Remove(r.control, e.place[r.control.slot])
+	} else if r.ranks(e) {
+		heap.Remove(r.gain, e.place[r.gain.slot])
+		heap.Remove(r.waited, e.place[r.waited.slot])
+	}
 	return e.row, true
 }
 
@@ -144,9 +212,25 @@ func (q *Queue) Clear() { *q = NewQueue() }
 type queueImage struct {
 	Rows, SeatedOnly []contact.Contact
 	Retries          []int
+	Ranking          *rankingImage
 }
 
-var errNoRetry = errors.New("run: the look-ahead has no such retry")
+// rankingImage is a serialised ranking; Control, Gain and Waited are indexes into Rows, and Joined is
+// for each of these.
+type rankingImage struct {
+	Of                            rankingOf
+	Table                         besthour.Table
+	Window                        window.Window
+	At                            time.Time
+	Picks                         int
+	Passed                        map[lane]int
+	Joined, Control, Gain, Waited []int
+}
+
+var (
+	errNoRetry   = errors.New("run: the look-ahead has no such retry")
+	errNoRanking = errors.New("run: the look-ahead has no such ranking")
+)
 
 var queueCodec = sync.OnceValue(func() *snapshot.Codec { return snapshot.Of(queueImage{}) })
 
@@ -156,8 +240,19 @@ func (q *Queue) MarshalBinary() ([]byte, error) {
 	for _, e := range q.rows.list {
 		image.Rows = append(image.Rows, e.row)
 	}
-	for _, e := range q.retries.list {
-		image.Retries = append(image.Retries, e.place[0])
+	places := func(h *queueHeap) (list []int) {
+		for _, e := range h.list {
+			list = append(list, e.place[0])
+		}
+		return list
+	}
+	image.Retries = places(q.retries)
+	if r := q.ranking; r != nil {
+		image.Ranking = &rankingImage{Of: r.of, Table: r.table, Window: r.window, At: r.at, Picks: r.picks,
+			Passed: r.passed, Control: places(r.control), Gain: places(r.gain), Waited: places(r.waited)}
+		for _, e := range q.rows.list {
+			image.Ranking.Joined = append(image.Ranking.Joined, e.joined)
+		}
 	}
 	for _, e := range q.seatedOnly.list {
 		image.SeatedOnly = append(image.SeatedOnly, e.row)
@@ -184,19 +279,53 @@ func (q *Queue) UnmarshalBinary(b []byte) error {
 	for i := range image.SeatedOnly {
 		read.stand(read.seatedOnly, image.SeatedOnly[i], true)
 	}
+	if image.Ranking != nil && !read.restore(image.Ranking) {
+		return errNoRanking
+	}
 	*q = read
 	return nil
+}
+
+// restore is false if the ranking is not of these contacts.
+func (q *Queue) restore(of *rankingImage) bool {
+	rows := q.rows.list
+	if len(of.Joined) != len(rows) {
+		return false
+	}
+	r := newRanking(of.Of, of.Table, of.Window, of.At)
+	r.picks = of.Picks
+	if of.Passed != nil {
+		r.passed = of.Passed
+	}
+	for i, e := range rows {
+		if e.joined = of.Joined[i]; r.ranks(e) {
+			r.place(e)
+		}
+	}
+	q.ranking = r
+	for _, x := range []struct {
+		heap   *queueHeap
+		places []int
+	}{{r.control, of.Control}, {r.gain, of.Gain}, {r.waited, of.Waited}} {
+		for _, i := range x.places {
+			if i < 0 || i >= len(rows) || !r.ranks(rows[i]) {
+				return false
+			}
+			heap.Push(x.heap, rows[i])
+		}
+	}
+	return true
 }
 
 // queueHeap implements heap.Interface.
 type queueHeap struct {
 	list   []*queuedContact
-	before func(a, b *contact.Contact) bool
+	before func(a, b *queuedContact) bool
 	slot   int // index into the contacts' places
 }
 
 func (h *queueHeap) Len() int           { return len(h.list) }
-func (h *queueHeap) Less(i, j int) bool { return h.before(&h.list[i].row, &h.list[j].row) }
+func (h *queueHeap) Less(i, j int) bool { return h.before(h.list[i], h.list[j]) }
 func (h *queueHeap) Swap(i, j int) {
 	h.list[i], h.list[j] = h.list[j], h.list[i]
 	h.list[i].place[h.slot], h.list[j].place[h.slot] = i, j

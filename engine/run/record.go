@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
@@ -43,7 +44,8 @@ type Record struct {
 	Bot   engine.Bot
 	// Cadences are the configured ones: the campaign may be given another at any time.
 	Cadences []cadence.Named
-	rules    *call.Rules `snapshot:"-"` // derived from M, Bot and Cadences
+	Hours    besthour.Table // at which people answer
+	rules    *call.Rules    `snapshot:"-"` // derived from M, Bot and Cadences
 	Rates    Rates
 	Sweep    *Sweep
 	Ticking  bool

@@ -58,7 +58,7 @@ func (s *State) loaded(m *Loaded) {
 	s.Tally = tally.From(m.Counters)
 	s.Excluded = exclusion.NewBook(m.Exclusions)
 	s.Pace.restore(&m.Ledgers, m.Learnt, s.now)
-	s.Cadences, s.M.Calendars = m.Cadences, m.Calendars
+	s.Cadences, s.M.Calendars, s.Hours = m.Cadences, m.Calendars, m.Hours
 	s.setBot(m.Bots)
 	s.setPool()
 	s.openAttempts(m.Open)

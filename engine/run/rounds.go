@@ -69,11 +69,12 @@ func (s *Dialler) dialNext() {
 	if dec.Constraint == engine.ConstraintOverload {
 		s.brakedNow()
 	}
+	s.rank()
 	k := min(dec.Dials, max(s.Pace.Batch, roundLeast))
 	if k <= 0 && s.DemandOpen == 0 && !s.socketsSoon() {
 		s.settleTriggers(string(dec.Constraint))
 	}
-	if s.Queue.Len() <= s.Config.LookAhead/2 {
+	if s.Queue.Len() <= s.lookAhead()/2 {
 		s.refill()
 	}
 	if k <= 0 {
@@ -318,7 +319,7 @@ func (s *Dialler) unreserve(c Candidate, why engine.Constraint) {
 		return // the look-ahead will find its then current row
 	}
 	if (s.M.C.State == campaign.Running || s.M.C.State == campaign.Paused) && !s.Excluded.Covers(&c.Row) {
-		s.Queue.Push(c.Row)
+		s.Queue.Return(c.Row)
 	}
 }
 

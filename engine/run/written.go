@@ -69,7 +69,7 @@ var codec = sync.OnceValue(func() *snapshot.Codec {
 		&ExpiredRead{},
 		&BulkRead{},
 		&Prepared{},
-		&BotsChanged{}, &CadencesChanged{}, &CalendarsChanged{},
+		&BotsChanged{}, &CadencesChanged{}, &CalendarsChanged{}, &HoursLearned{},
 		&tick{},
 		&woken{},
 		&roundLate{},

@@ -24,6 +24,8 @@ type Installation struct {
 	// People says how callees answer, talk and fail; its workers, cap, wait and length are not used
 	// here.
 	People callee.Scenario
+	// Answers, if set, is the chance that a number answers at a time, instead of that of People.
+	Answers func(engine.PhoneNumber, time.Time) float64
 	// Measured replaces People if it is given; of Bot only Connect and Fails are then used.
 	Measured  *callee.People
 	Seats     int // of the one bot
@@ -47,6 +49,8 @@ type Installation struct {
 	// Large campaigns keep no ended attempts, so that only the contact counts are recounted for
 	// comparison.
 	Large bool
+	// LookAhead is how many due contacts a run holds in memory.
+	LookAhead int
 	// EventsMost ends the world after that many events; 0 leaves that to Length.
 	EventsMost int
 	// Halt, if set, is asked after every haltEvery events whether to end the world. It may take as

@@ -343,6 +343,7 @@ func (k *checker) durable(w *journal.Write) {
 	}
 	for i := range w.Attempts {
 		k.attempt(c, &w.Attempts[i], w.Intent != nil)
+		k.w.hours.learn(&w.Attempts[i])
 	}
 }
 

@@ -97,6 +97,9 @@ func DrawInstallation(seed uint64) Installation {
 	}
 	drawCadences(d, &in)
 	drawCalendars(d, &in)
+	for i := range in.Campaigns {
+		in.Campaigns[i].Settings.BestHour = d.chance(0.5)
+	}
 	return in
 }
 

@@ -105,6 +105,9 @@ func (w *campaignWorld) meet(x *leg, n int, again bool, timeout time.Duration) c
 	}
 	sc := w.in.People
 	sc.Timeout = timeout
+	if w.in.Answers != nil {
+		sc.Answer = callee.Always(w.in.Answers(x.to, w.wall()))
+	}
 	people := callee.New(&sc, uint64(x.chance))
 	return people.Dial(uint64(n), w.now) //nolint:gosec // a count
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -164,6 +165,7 @@ func (r *runner) start() {
 	if r.p.w.in.Large {
 		look = 2000
 	}
+	look = cmp.Or(r.p.w.in.LookAhead, look)
 	r.state = run.New(r.c.id, run.Config{Tick: tick, Reconcile: reconcile, SendBy: sendBy, LookAhead: look,
 		OptOut: optOut})
 	e := &run.Started{}

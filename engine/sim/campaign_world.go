@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/besthour"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -50,6 +51,7 @@ type campaignWorld struct {
 
 	requests int
 	check    checker
+	hours    hours
 
 	// applied applies an input to a run; tests can replace it to examine the effects.
 	applied func(*runner, run.Input) ([]run.Effect, error)
@@ -89,6 +91,7 @@ func newCampaignWorld(in Installation, seed uint64, arrange ...func(*campaignWor
 		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), applied: applied}
 	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large,
 		Cadences: in.Cadences, Calendars: in.Calendars,
+		Hours:  func() besthour.Table { return w.hours.learned },
 		Closed: func(a *attempt.Attempt) { w.check.attempt(w.byID[a.Campaign], a, false) },
 		Bots: func() []engine.Bot {
 			return []engine.Bot{{ID: botID, Name: "bot", Active: true, Seats: w.seats, Endpoints: []string{"ws://bot"}}}
@@ -109,6 +112,7 @@ func newCampaignWorld(in Installation, seed uint64, arrange ...func(*campaignWor
 	for _, f := range in.Faults {
 		w.later(f.At, func() { w.fault(f) })
 	}
+	w.learns()
 	return w
 }
 

@@ -33,6 +33,7 @@ type Ports struct {
 	Activity    Activity
 	Charts      Charts
 	Simulations Simulations
+	Hours       Hours
 	Bots        Bots
 	Cadences    Cadences
 	Calendars   Calendars

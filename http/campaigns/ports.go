@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/besthour"
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/callee"
@@ -76,6 +77,13 @@ type Calendars interface {
 	DeleteCalendar(ctx context.Context, id engine.CalendarID, who engine.Who) error
 	// FetchHolidays fetches a file of holidays; Invalid "holidays_unreachable", in words.
 	FetchHolidays(ctx context.Context, address string) (text string, err error)
+}
+
+// Hours knows at which hours people answer.
+type Hours interface {
+	AnswerHours(ctx context.Context) (besthour.Table, error)
+	// BestHourDials returns the dials of a campaign with the option Best hour, and those of its control.
+	BestHourDials(ctx context.Context, id engine.CampaignID) (with, control besthour.Cell, err error)
 }
 
 // Trunks are the trunks and their status.

@@ -4,8 +4,6 @@ package lists
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,9 +23,6 @@ const (
 	// callsSeen is how many attempts one query reads when filtering by trunk, state or outcome,
 	// which no index covers: a page may be short or empty and still have a next cursor.
 	callsSeen = 20_000
-	// idSlack is how much the time in an attempt's identifier, taken from the clock of the node
-	// that created it, may differ from that of its reservation.
-	idSlack = time.Minute
 )
 
 // Lists are what the console shows: calls, activity, charts, reports.
@@ -173,13 +168,13 @@ func (s *Lists) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery,
 	if !q.From.IsZero() {
 		add("a.reserved_at >= {0}", q.From)
 		if byID {
-			add("a.id >= {0}::uuid", idAt(q.From.Add(-idSlack)))
+			add("a.id >= {0}::uuid", table.IDAt(q.From.Add(-table.IDSlack)))
 		}
 	}
 	if !q.Until.IsZero() {
 		add("a.reserved_at < {0}", q.Until)
 		if byID {
-			add("a.id < {0}::uuid", idAt(q.Until.Add(idSlack)))
+			add("a.id < {0}::uuid", table.IDAt(q.Until.Add(table.IDSlack)))
 		}
 	}
 	if len(conditions) > 0 {
@@ -219,11 +214,4 @@ func (s *Lists) cursorAt(ctx context.Context, id engine.AttemptID) (at *time.Tim
 		return nil, ErrNoCursor
 	}
 	return at, s.db.Wrap("call not read", err)
-}
-
-// idAt is the lowest identifier that can be created at a time.
-func idAt(at time.Time) string {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16)
-	return hex.EncodeToString(b[:])
 }

@@ -233,6 +233,16 @@ export function useBreakdown(id: string, run: number, open: boolean, seen: boole
   return useFresh(query, seen, open ? chartMs : Infinity);
 }
 
+/** useBestHour gives what dialling at the best hour gains in a campaign, and at which hours people answer. */
+export function useBestHour(id: string) {
+  return useQuery<Schemas['BestHour'], Problem>({
+    queryKey: ['best-hour', id],
+    queryFn: ({ signal }) =>
+      data(api.GET('/api/v1/campaigns/{campaign_id}/best-hour', { params: { path: { campaign_id: id } }, signal })),
+    refetchInterval: 60_000,
+  });
+}
+
 /** useCampaign gives one campaign as it changes. */
 export function useCampaign(id: string): UseQueryResult<Campaign, Problem> & { link: Link } {
   const client = useQueryClient();

@@ -1054,6 +1054,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/best-hour": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What dialling at the best hour gains in a campaign
+         * @description With the option `best_hour` a tenth of the contacts, the control, is dialled as without it. This says how many dials of
+         *     either a person answered, over all runs, and the hours at which people answer, as learned from the attempts of this
+         *     installation in the last 90 days. Dials are counted ten to twenty minutes after they were made. A user, or an API key
+         *     with the scope `read`.
+         */
+        get: operations["campaignBestHour"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/breakdown": {
         parameters: {
             query?: never;
@@ -3921,6 +3949,11 @@ export interface components {
             retry_delay_s?: number;
             /** @description A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which outcomes that the cadence leaves out keep. */
             cadence_id?: string;
+            /**
+             * @description Among contacts of equal priority and attempt number, those more likely to answer now than at other hours are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).
+             * @default false
+             */
+            best_hour?: boolean;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -4100,6 +4133,11 @@ export interface components {
              */
             retry_delay_s?: number;
             cadence_id?: string | null;
+            /**
+             * @description Among contacts of equal priority and attempt number, those more likely to answer now than at other hours are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).
+             * @default false
+             */
+            best_hour?: boolean;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -4254,6 +4292,11 @@ export interface components {
             retry_delay_s: number;
             /** @description A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which outcomes that the cadence leaves out keep. */
             cadence_id?: string;
+            /**
+             * @description Among contacts of equal priority and attempt number, those more likely to answer now than at other hours are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).
+             * @default false
+             */
+            best_hour: boolean;
             /** @description Left out = the default list; empty = none. */
             retry_on_system: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -4578,6 +4621,46 @@ export interface components {
             median: number;
             high: number;
             real: number;
+        };
+        /** @description Dials that rang, and how many of them a person answered. Callbacks are not counted. */
+        Dialled: {
+            dials: number;
+            answers: number;
+        };
+        BestHour: {
+            /** @description Whether the campaign has the option now. */
+            best_hour: boolean;
+            with: components["schemas"]["Dialled"];
+            control: components["schemas"]["Dialled"];
+            /**
+             * @description By how many points of a hundred more dials are answered with the option than without, with its 95 % interval
+             *     (Newcombe); null before both have dials.
+             */
+            difference: {
+                points: number;
+                low: number;
+                high: number;
+                /** @description The interval is without 0. */
+                clear: boolean;
+            } | null;
+            /**
+             * Format: date-time
+             * @description The dials until then are counted; null before any is.
+             */
+            through: string | null;
+            /** @description The ten countries with most dials, the most first. */
+            countries: {
+                /** @description ISO 3166 of the country; "" for numbers without a known one. */
+                region: string;
+                dials: number;
+                answers: number;
+                /** @description That a person answers, at whatever hour: 0 to 1. */
+                chance: number;
+                /** @description For each hour of the week by the clock of the number, weekday · 24 + hour from Sunday's midnight on: 168. */
+                hour_dials: number[];
+                /** @description The chance of an answer in each of these hours, 0 to 1; with few dials it is that of its country. */
+                hour_chances: number[];
+            }[];
         };
         BackTests: {
             /** @description By run, the latest first; 20 at most. */
@@ -7982,6 +8065,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BackTests"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    campaignBestHour: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BestHour"];
                 };
             };
             401: components["responses"]["Unauthorized"];

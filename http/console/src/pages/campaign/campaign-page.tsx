@@ -6,6 +6,7 @@ import { Later } from '../../components/later';
 import { PageBody } from '../../components/page';
 import { NotFoundPage } from '../not-found-page';
 import { Analysis } from './analysis';
+import { BestHourCard } from './best-hour-card';
 import { CampaignHeader } from './campaign-header';
 import { ConfigurationCard } from './configuration-card';
 import { ContactsCard } from './contacts-card';
@@ -57,6 +58,11 @@ function Watched({ id }: { id: string }) {
         {campaign.ever_run && (
           <Later height={900}>
             <Analysis campaign={campaign} />
+          </Later>
+        )}
+        {campaign.settings.best_hour && (
+          <Later height={420}>
+            <BestHourCard id={campaign.campaign_id} />
           </Later>
         )}
         <CallbacksCard campaign={campaign} />

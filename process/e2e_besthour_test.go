@@ -1,0 +1,63 @@
+package process
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"dialler/bench/carrier"
+)
+
+// A campaign dials with the option Best hour; later its page says what that gains, and at which hours
+// people answer.
+func TestAViewerSeesWhatTheBestHourGains(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 100*time.Millisecond)
+	talks, busy := person(100*time.Millisecond), carrier.Busy()
+	talks.Weight, busy.Weight = 1, 1
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{talks, busy}})
+	const viewer, contacts = "vera@example.org", 60
+	w.consoleUser(viewer, "viewer")
+	id := w.campaign(map[string]any{"max_attempts": 1, "concurrency": 5, "best_hour": true})
+	rows := make([]any, contacts)
+	for i := range rows {
+		rows[i] = map[string]any{"mobile": newNumber()}
+	}
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+	w.act(id, "start").expect(200)
+	var answered int
+	within(t, 5*patience, "everybody is dialled", func() bool {
+		c := w.detail(id).Counters
+		answered = c.Connected
+		return c.Completed+c.Failed == contacts
+	})
+	w.quiet()
+	learn := func(later time.Duration) {
+		for more := true; more; {
+			var err error
+			if more, err = w.p.store.LearnHours(t.Context(), time.Now().Add(later)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	learn(time.Hour)
+	var told struct {
+		BestHour   bool `json:"best_hour"`
+		With       struct{ Dials, Answers int }
+		Control    struct{ Dials, Answers int }
+		Difference *struct{ Points, Low, High float64 }
+		Countries  []struct{ Dials, Answers int }
+	}
+	w.operator("GET", "/api/v1/campaigns/"+string(id)+"/best-hour", nil).expect(200).into(&told)
+	if !told.BestHour || told.With.Dials+told.Control.Dials != contacts ||
+		told.With.Answers+told.Control.Answers != answered || len(told.Countries) != 1 || told.Countries[0].Dials != contacts || told.Countries[0].Answers != answered {
+		t.Errorf("%+v, %d were reached", told, answered)
+	}
+	// What was learned earlier: in Germany people answer in the evening.
+	w.exec(`INSERT INTO answer_hours SELECT current_date - 7, r, d * 24 + h, 30,
+			CASE WHEN r = 'FR' THEN 12 WHEN h < 17 THEN 6 ELSE 18 END
+		FROM unnest('{DE,FR}'::text[]) r, generate_series(0, 6) d, generate_series(9, 20) h WHERE r = 'DE' OR h < 19`)
+	learn(2 * time.Hour)
+	w.browse("best-hour.mjs", "EMAIL", viewer, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "ANSWERS",
+		strconv.Itoa(answered), "DIALS", strconv.Itoa(contacts))
+}
