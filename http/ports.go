@@ -47,6 +47,7 @@ type Health interface {
 const (
 	NoTrunk        = "no_trunk"        // no trunk is active
 	MembershipAway = "membership_away" // etcd, by which nodes find each other, does not answer
+	STUNAway       = "stun_away"       // a STUN server does not answer; its last address stays in use
 )
 
 // Check is one condition of readiness.

@@ -5315,14 +5315,14 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "not_ready";
             checks: {
-                /** @description database, trunks, rtp_ports, draining, descriptors, replaced, spool, cluster. */
+                /** @description database, trunks, rtp_ports, draining, descriptors, replaced, spool, cluster, external_address. */
                 name: string;
                 ok: boolean;
                 /**
-                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found.
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `stun_away`: a STUN server does not answer; its last address stays in use.
                  * @enum {string}
                  */
-                warning?: "no_trunk" | "membership_away";
+                warning?: "no_trunk" | "membership_away" | "stun_away";
                 /** @description What is wrong and what to do. */
                 detail?: string;
                 /**
