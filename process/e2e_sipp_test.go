@@ -216,8 +216,8 @@ func launchSipp(t *testing.T, host string, command []string, args ...string) *si
 	t.Helper()
 	s := &sipp{t: t, dir: t.TempDir(), port: ports.Of(t), done: make(chan struct{})}
 	args = append([]string{"-i", host, "-mi", host, "-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(ports.Of(t)),
-		"-rtp_echo", "-nostdin", "-trace_msg", "-trace_err", "-message_file", "messages.log", "-error_file", "errors.log", "-recv_timeout", "30000",
-		"-timeout", "90", "-timeout_error"}, args...)
+		"-rtp_echo", "-nostdin", "-trace_msg", "-trace_err", "-message_file", "messages.log", "-error_file", "errors.log",
+		"-recv_timeout", "30000", "-timeout", "90", "-timeout_error"}, args...)
 	s.cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.out, &s.out
 	if err := s.cmd.Start(); err != nil {
