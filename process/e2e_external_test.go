@@ -190,6 +190,9 @@ func TestWhatIsWrongWithAnExternalAddressIsSaid(t *testing.T) {
 	f("--rtp-external must be an IPv4 address", func(f *Flags) { f.RTPExternal = "2001:db8::1" })
 	f("--rtp-external must be stun:", func(f *Flags) { f.RTPExternal = "stun:a:99999" })
 	f("RTP has none", func(f *Flags) { f.SIP, f.RTPExternal = "[2001:db8::1]:5060", "203.0.113.7" })
+	f("--sip-external: a STUN server is asked over IPv4", func(f *Flags) {
+		f.SIP, f.SIPExternal = "[2001:db8::1]:5060", "stun:a.example"
+	})
 	f("sip-listeners[1] (b): external must be stun:", func(f *Flags) {
 		f.ConfigPath = trunksFile(t, "sip-listeners:\n  - {name: a, address: 192.0.2.1:5060}\n"+
 			"  - {name: b, address: 192.0.2.2:5060, external: \"stun::1\"}\n")

@@ -58,10 +58,15 @@ func (f *Flags) checkExternal(listeners []sipstack.Listener) error {
 			wrong = append(wrong, fmt.Errorf("%s %w", name, err))
 		}
 	}
-	server("--sip-external", f.SIPExternal)
 	for i, l := range listeners {
-		if l.ExternalHost != f.SIPExternal {
-			server(fmt.Sprintf("%s: %s[%d] (%s): external", f.ConfigPath, configfile.ListenersKey, i, l.Name), l.ExternalHost)
+		name := fmt.Sprintf("%s: %s[%d] (%s): external", f.ConfigPath, configfile.ListenersKey, i, l.Name)
+		if l.ExternalHost == f.SIPExternal {
+			name = "--sip-external"
+		}
+		server(name, l.ExternalHost)
+		host, _, _ := net.SplitHostPort(l.Address)
+		if a, err := netip.ParseAddr(host); nat.IsServer(l.ExternalHost) && err == nil && a.Is6() && !a.IsUnspecified() {
+			wrong = append(wrong, fmt.Errorf("%s: a STUN server is asked over IPv4, and the listener is at %s", name, a))
 		}
 	}
 	if f.RTPExternal != "" {
