@@ -289,3 +289,78 @@ func (n *natted) heardOfUs() (packets int) {
 	}
 	return packets
 }
+
+// A NAT that forgets a call in its midst gives its stream another port: the call is heard again within 3 s, both ways.
+func TestACallIsHeardAgainWhenItsNATForgetsIt(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, "f")
+	const forgets, again, end = 50, 200, 250 // ticks of 20 ms
+	n := &natted{ssrc: 7}
+	inside(t, h.c, func() (err error) {
+		n.conn, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 77, 0, 2)})
+		return err
+	})
+	defer func() { _ = n.conn.Close() }()
+	inside(t, h.d, func() error {
+		e, err := New(Config{Host: "203.0.113.10", Sockets: 4})
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		if n.offer, err = e.Open(engine.OpenMedia{Attempt: attempt(1)}, nil); err != nil {
+			return err
+		}
+		n.to = &net.UDPAddr{IP: net.IPv4(203, 0, 113, 10), Port: offeredPort(t, n.offer)}
+		port := n.conn.LocalAddr().(*net.UDPAddr).Port
+		e.AnsweredFrom(attempt(1), attempt(1).Leg(1), netip.MustParseAddr("203.0.113.1"))
+		e.Answer(attempt(1), bytes.ReplaceAll(sdpAnswer(port, "0"), []byte("127.0.0.1"), []byte("10.77.0.2")), time.Now())
+		c := e.call(attempt(1))
+		received := func() (packets uint32, from netip.AddrPort) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.heard.received, c.dest
+		}
+		var before, after uint32
+		var first netip.AddrPort
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for tick := range end {
+			<-ticker.C
+			switch tick {
+			case forgets: // an address that goes takes what was translated to it along
+				if before, first = received(); before == 0 {
+					return errors.New("never heard")
+				}
+				for _, act := range []string{"del", "add"} {
+					change := exec.Command("ip", "-n", h.r, "addr", act, "203.0.113.1/24", "dev", "out")
+					if out, err := change.CombinedOutput(); err != nil {
+						return fmt.Errorf("%w: %s", err, out)
+					}
+				}
+			case again:
+				after, _ = received()
+				n.heardOfUs() // what came until now
+			}
+			b, err := (&rtp.Packet{
+				Header:  rtp.Header{Version: 2, SequenceNumber: n.seq, Timestamp: n.ts, SSRC: n.ssrc},
+				Payload: speech(codec.FrameBytes, 1),
+			}).Marshal()
+			if err != nil {
+				return err
+			}
+			if _, err := n.conn.WriteTo(b, n.to); err != nil {
+				return err
+			}
+			n.seq++
+			n.ts += codec.FrameBytes
+		}
+		last, moved := received()
+		if moved == first {
+			return fmt.Errorf("the NAT has not given another port than %s", first)
+		}
+		if after <= before || last-after < (end-again)/2 || n.heardOfUs() == 0 {
+			return fmt.Errorf("heard %d packets, %d 3 s after the NAT forgot, %d at the end", before, after, last)
+		}
+		return nil
+	})
+}
