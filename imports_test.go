@@ -82,6 +82,9 @@ var importRules = []importRule{
 	{dir: "process/keys",
 		ours:   []string{"engine/...", "persistence/sealed"},
 		remedy: "keys are files and environment: which ones, the caller says"},
+	{dir: "process/nat",
+		third:  []string{"github.com/pion/stun/v3", "github.com/rs/zerolog"},
+		remedy: "an external address is found by asking: who names it to others, process connects"},
 	{dir: "process/outgoing",
 		ours:   []string{"engine/...", "http/egress", "persistence/webhooks"}, // the metrics of its outbox
 		third:  []string{"github.com/prometheus/client_golang"},

@@ -91,6 +91,7 @@ type benchLoadCmd struct {
 	Seats     int           `help:"Seats of the bot; twice what the rate needs when 0."`
 	Trunk     string        `help:"Another answerer in place of the model carrier, host:port." placeholder:"HOST:PORT"`
 	Bot       string        `help:"${help_bench_load_bot}" enum:"ws,sip" default:"ws"`
+	Symmetric string        `help:"${help_bench_load_symmetric}" enum:"off,auto,on" default:"auto"`
 	SIPp      bool          `name:"sipp" help:"Let SIPp's built-in answerer (-sn uas) take the calls."`
 	FindMax   bool          `help:"Find the highest rate at which 99.9 % of the calls succeed, from --rate upwards."`
 	MaxRate   int           `help:"Where the search ends." default:"3000"`
@@ -116,7 +117,8 @@ func (b *benchLoadCmd) Run() error {
 	}
 	cfg := load.Config{
 		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD,
-		Seats: b.Seats, Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step,
+		Seats: b.Seats, Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, Symmetric: b.Symmetric,
+		FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step,
 		Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}

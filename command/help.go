@@ -42,6 +42,8 @@ var help = kong.Vars{
 	"help_bench_triggers": "Measure what a trigger costs: the highest rate accepted, each trigger " +
 		"durable, compared with a bare handler, and the latency at half that rate.",
 	"help_bench_load_bot": "How the bot is reached: by a socket (ws), or called by SIP with its audio relayed (sip).",
+	"help_bench_load_symmetric": "media.symmetric of the trunk. On loopback no call is latched: give another RTP host, " +
+		"--engine-env DIALLER_RTP_HOST=ADDRESS.",
 	"help_bench_load_list": "Instead of measuring calls: import a list of this many contacts, " +
 		"dial some of them, stop, and report the engine's memory.",
 	"help_bench_load_list_mb": "With --list: only import it, as a file of this many megabytes.",

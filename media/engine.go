@@ -225,7 +225,7 @@ func (e *Engine) Open(cmd engine.OpenMedia, sink func(engine.MediaEvent)) (offer
 		}
 		c.peer.Owner, c.peer.Alone = c, p.latches(cmd.Profile)
 		c.sock = e.choose(p, c.peer.Alone)
-		c.described = describe(p.host, c.sock.port)
+		c.described = describe(*p.host.Load(), c.sock.port)
 		e.calls[cmd.Attempt] = c
 		c.sock.open(c, e.now())
 		e.done.forget(cmd.Attempt)

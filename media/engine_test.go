@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -654,4 +656,21 @@ func TestABrokenSocketTakesNoNewCalls(t *testing.T) {
 	if usable, _ := e.Ports(); usable != 0 {
 		t.Fatalf("%d usable", usable)
 	}
+}
+
+// Behind our own NAT the offers of new calls name the address that carriers see; calls that are open keep theirs.
+func TestOffersNameTheAddressThatCarriersSee(t *testing.T) {
+	e := start(t, nil)
+	named := func(n int, want string) {
+		t.Helper()
+		offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n)}, nil)
+		if err != nil || strings.Count(string(offer), "IN IP4 "+want+"\r\n") != 2 { // o= and c=
+			t.Errorf("%v, want %s in\n%s", err, want, offer)
+		}
+	}
+	named(1, "127.0.0.1")
+	e.SetHost(netip.MustParseAddr("203.0.113.7"))
+	e.SetHost(netip.MustParseAddr("2001:db8::7")) // there is no audio over IPv6 here
+	named(1, "127.0.0.1")
+	named(2, "203.0.113.7")
 }

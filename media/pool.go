@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
 	"dialler/engine"
 	"dialler/media/datagram"
@@ -15,8 +16,8 @@ import (
 
 // pool has the RTP sockets of one address, and opens additional ones; guarded by Engine.mu.
 type pool struct {
-	host    string     // what SDP names
-	bind    netip.Addr // of the same family
+	host    atomic.Pointer[string] // what SDP names
+	bind    netip.Addr             // of the same family
 	ports   *portRange
 	sockets []*socket
 	// full means that the range, or the process, has no more ports; logged once.
@@ -207,7 +208,7 @@ func poolsOf(cfg *Config) (list []*pool, err error) {
 		return nil, fmt.Errorf("media: %s and %s are not of one family", host, bind)
 	}
 	ports := func() *portRange { return newPortRange(cfg.PortMin, cfg.PortMax) }
-	list = []*pool{{host: host.String(), bind: bind, ports: ports()}}
+	list = []*pool{newPool(host, bind, ports())}
 	if cfg.Second == "" {
 		return list, nil
 	}
@@ -218,7 +219,28 @@ func poolsOf(cfg *Config) (list []*pool, err error) {
 	if second.Is6() == host.Is6() {
 		return nil, fmt.Errorf("media: %s and %s are of the same family; one address of each can be given", host, second)
 	}
-	return append(list, &pool{host: second.String(), bind: second, ports: ports()}), nil
+	return append(list, newPool(second, second, ports())), nil
+}
+
+func newPool(host, bind netip.Addr, ports *portRange) *pool {
+	p := &pool{bind: bind, ports: ports}
+	p.name(host)
+	return p
+}
+
+func (o *pool) name(host netip.Addr) {
+	text := host.String()
+	o.host.Store(&text)
+}
+
+// SetHost has the offers of calls that are opened from now on name another address of ours, in place of
+// Config.Host or Config.Second, whichever is of its family. Calls that are open keep theirs.
+func (e *Engine) SetHost(host netip.Addr) {
+	for _, p := range e.pools {
+		if p.bind.Is6() == host.Is6() {
+			p.name(host)
+		}
+	}
 }
 
 func addressOf(what, text string) (netip.Addr, error) {
@@ -265,7 +287,7 @@ func (e *Engine) rehome(c *call, p *pool, profile engine.MediaProfile) {
 	c.peer = demux.Peer{Owner: c, Alone: alone}
 	old.mu.Unlock()
 	c.mu.Lock()
-	c.sock, c.described = sock, describe(p.host, sock.port)
+	c.sock, c.described = sock, describe(*p.host.Load(), sock.port)
 	c.mu.Unlock()
 	sock.open(c, now)
 }

@@ -61,7 +61,7 @@ func (e *Engine) OpenPeer(a engine.AttemptID, leg engine.LegID, profile engine.M
 	case p == nil:
 		p = &call{
 			e: e, id: a, callee: c, leg: leg, begun: c.begun, amd: engine.AMDOff, sock: sock, openedAt: time.Now(),
-			described: describe(sock.pool.host, sock.port),
+			described: describe(*sock.pool.host.Load(), sock.port),
 			ssrc:      rand.Uint32(), seq: uint16(rand.Uint32()) >> 1,
 			ts: rand.Uint32(), //nolint:gosec // RFC 3550 §5.1: random, not secret
 		}

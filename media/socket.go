@@ -273,19 +273,7 @@ func (s *socket) read(from *line) {
 	var arrivals [datagram.BatchSize]arrival
 	failures := 0 // in a row
 	var pkt rtp.Packet
-	for {
-		n, err := r.Read()
-		if err != nil {
-			if from.left.Load() || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			s.e.counters.readErrors.Add(1)
-			if failures++; failures >= brokenAfter { // it will not recover by itself, and must not burn CPU
-				s.broken.Store(true)
-				time.Sleep(brokenPause)
-			}
-			continue
-		}
+	take := func(n int) (enough bool) {
 		if failures > 0 {
 			failures = 0
 			s.broken.Store(false)
@@ -327,6 +315,22 @@ func (s *socket) read(from *line) {
 		// A short wait lets the next system call return more datagrams.
 		if s.e.cfg.ReadPause > 0 && n < s.batch && s.live.Load() >= busySocket {
 			time.Sleep(s.e.cfg.ReadPause)
+			return true
+		}
+		return false
+	}
+	for {
+		err := r.Read(take)
+		if err == nil {
+			continue
+		}
+		if from.left.Load() || errors.Is(err, net.ErrClosed) {
+			return
+		}
+		s.e.counters.readErrors.Add(1)
+		if failures++; failures >= brokenAfter { // it will not recover by itself, and must not burn CPU
+			s.broken.Store(true)
+			time.Sleep(brokenPause)
 		}
 	}
 }

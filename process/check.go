@@ -169,6 +169,9 @@ func (f *Flags) checkConfigFile() error {
 	if err != nil || bad != nil {
 		return errors.Join(err, bad)
 	}
+	if bad = f.checkExternal(listeners); bad != nil {
+		return bad
+	}
 	var names []string
 	for _, l := range listeners {
 		names = append(names, l.Name)

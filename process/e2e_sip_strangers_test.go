@@ -27,7 +27,7 @@ func TestACallThroughAProxyIsHeardAtBothEnds(t *testing.T) {
 			own.t = t
 			b := own.startToneBot("tone-"+transport, 1200*time.Millisecond)
 			phone := startSoftphone(t, "desk", "", "")
-			p := startProxy(t, phone, fmt.Sprintf("127.0.0.1:%d", phone.port), "")
+			p := startProxy(t, phone.user, fmt.Sprintf("127.0.0.1:%d", phone.port), "")
 			trunk := map[string]any{"username": alice, "password": alicesPassword, "transport": transport}
 			own.trunk(transport, "127.0.0.1", p.port, trunk)
 			own.talkedWith(b, newNumber())

@@ -125,7 +125,7 @@ func TestACallOverTLSThroughAProxyIsHeardAtBothEnds(t *testing.T) {
 	b := w.startToneBot("tone", 1200*time.Millisecond)
 	file, roots := certificate(t)
 	phone := startSoftphone(t, "desk", ";mediaenc=srtp-mand", "")
-	p := startProxy(t, phone, fmt.Sprintf("127.0.0.1:%d", phone.port), file)
+	p := startProxy(t, phone.user, fmt.Sprintf("127.0.0.1:%d", phone.port), file)
 	trunk := map[string]any{"transport": "tls", "username": alice, "password": alicesPassword,
 		"tls_server_name": "carrier.test",
 		"tls_roots":       roots, "media": map[string]any{"srtp": "required"}}

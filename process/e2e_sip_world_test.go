@@ -1,8 +1,10 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -35,6 +37,8 @@ type sipCase struct {
 	dialout  bool           // not a contact's call, so that the world's ring timeout applies
 	requests string         // what the trunk saw of the call: "INVITE ACK BYE"
 	want     sipRow
+	// through starts what stands between the dialler and SIPp; it returns the port that the trunk has.
+	through func(*sipCall) int
 	// before waits until the trunk can be called, meanwhile acts while the call is live, then
 	// checks at its end.
 	before, meanwhile, then func(*sipCall)
@@ -85,7 +89,21 @@ func play(t *testing.T, c *sipCase) *sipp {
 		name, value, _ := strings.Cut(k, "=")
 		args = append(args, "-key", name, value)
 	}
-	return startSippFile(t, filepath.Join(sipScenarios, c.file+".xml"), args...)
+	file := filepath.Join(sipScenarios, c.file+".xml")
+	if c.through == nil {
+		return startSippFile(t, file, args...)
+	}
+	// The route that a proxy recorded goes back in the answers (RFC 3261 §12.1.1).
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte("[last_CSeq:]"), []byte("[last_CSeq:]\n      [last_Record-Route:]"))
+	file = filepath.Join(t.TempDir(), c.file+".xml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return startSippFile(t, file, args...)
 }
 
 // run plays cases one after the other, each on a trunk and in a campaign of
@@ -114,10 +132,14 @@ func (w *world) place(c *sipCase) {
 		}
 		trunk[k] = v
 	}
-	w.trunk(name, "127.0.0.1", call.sipp.port, trunk)
+	port := call.sipp.port
+	if c.through != nil {
+		port = c.through(&call)
+	}
+	w.trunk(name, "127.0.0.1", port, trunk)
 	hold := func() { // prevents redials; the next case has its own hold
 		trunk["active"] = false
-		w.trunk(name, "127.0.0.1", call.sipp.port, trunk)
+		w.trunk(name, "127.0.0.1", port, trunk)
 	}
 	defer hold()
 	if c.before != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,6 +182,12 @@ func startSipp(t *testing.T, steps string) *sipp {
 // startSippFile plays the scenario of a file; args are further SIPp options.
 func startSippFile(t *testing.T, file string, args ...string) *sipp {
 	t.Helper()
+	return startSippAt(t, "", "127.0.0.1", file, args...)
+}
+
+// startSippAt plays it at another address, in a network namespace where one is named.
+func startSippAt(t *testing.T, namespace, host, file string, args ...string) *sipp {
+	t.Helper()
 	path, err := exec.LookPath("sipp")
 	if err != nil {
 		t.Fatal("sipp is not installed; make deps installs it (Debian package sip-tester)")
@@ -188,10 +195,14 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 	if file, err = filepath.Abs(file); err != nil {
 		t.Fatal(err)
 	}
+	command := []string{path}
+	if namespace != "" {
+		command = []string{"ip", "netns", "exec", namespace, path}
+	}
 	// Between the search for free ports and SIPp's use of them, and of those next to the RTP port,
 	// another process may have taken one.
 	for range 5 {
-		if s := launchSipp(t, path, file, args...); s != nil {
+		if s := launchSipp(t, host, append(command, "-sf", file), args...); s != nil {
 			return s
 		}
 	}
@@ -201,13 +212,13 @@ func startSippFile(t *testing.T, file string, args ...string) *sipp {
 
 // launchSipp gives SIPp once it listens, or has placed all its calls; nil when
 // its ports were taken.
-func launchSipp(t *testing.T, path, file string, args ...string) *sipp {
+func launchSipp(t *testing.T, host string, command []string, args ...string) *sipp {
 	t.Helper()
 	s := &sipp{t: t, dir: t.TempDir(), port: ports.Of(t), done: make(chan struct{})}
-	s.cmd = exec.CommandContext(t.Context(), path, append([]string{"-sf", file, "-i", "127.0.0.1", "-mi", "127.0.0.1",
-		"-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(ports.Of(t)), "-rtp_echo", "-nostdin", "-trace_msg", "-trace_err",
-		"-message_file", "messages.log", "-error_file", "errors.log", "-recv_timeout", "30000", "-timeout", "90",
-		"-timeout_error"}, args...)...)
+	args = append([]string{"-i", host, "-mi", host, "-p", strconv.Itoa(s.port), "-mp", strconv.Itoa(ports.Of(t)),
+		"-rtp_echo", "-nostdin", "-trace_msg", "-trace_err", "-message_file", "messages.log", "-error_file", "errors.log",
+		"-recv_timeout", "30000", "-timeout", "90", "-timeout_error"}, args...)
+	s.cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.out, &s.out
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -233,9 +244,11 @@ func launchSipp(t *testing.T, path, file string, args ...string) *sipp {
 			t.Fatalf("SIPp ended at once: %v", s.err)
 		default:
 		}
-		for _, table := range []string{"/proc/net/udp", "/proc/net/tcp"} {
-			open, err := os.ReadFile(table)
-			if err == nil && strings.Contains(string(open), fmt.Sprintf("0100007F:%04X ", s.port)) {
+		a := netip.MustParseAddr(host).As4()
+		for _, table := range []string{"udp", "tcp"} {
+			open, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", s.cmd.Process.Pid, table))
+			at := fmt.Sprintf("%02X%02X%02X%02X:%04X ", a[3], a[2], a[1], a[0], s.port)
+			if err == nil && strings.Contains(string(open), at) {
 				return true
 			}
 		}

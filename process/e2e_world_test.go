@@ -230,7 +230,7 @@ func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	t.Cleanup(func() { _ = w.bot.Close() })
 	f := &w.flags
 	// The next process must listen at the same address: no other may take the port in between.
-	f.ListenHTTP, f.SIP = cmp.Or(f.ListenHTTP, "127.0.0.1:0"), ports.AddressOf(t)
+	f.ListenHTTP, f.SIP = cmp.Or(f.ListenHTTP, "127.0.0.1:0"), cmp.Or(f.SIP, ports.AddressOf(t))
 	f.DrainTimeout, f.RecordingsDir = patience, filepath.Join(t.TempDir(), "recordings")
 	f.SigningKey = cmp.Or(f.SigningKey, sharedKey(t))
 	f.DataDir = cmp.Or(f.DataDir, t.TempDir())

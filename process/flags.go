@@ -16,6 +16,7 @@ type Flags struct {
 	PublicURL   string `name:"public-url" help:"${help_public_url}" placeholder:"URL"`
 	SIP         string `name:"sip" help:"${help_sip}" default:"${default_sip}" placeholder:"HOST:PORT"`
 	SIPExternal string `name:"sip-external" help:"${help_sip_external}" placeholder:"HOST"`
+	RTPExternal string `name:"rtp-external" help:"${help_rtp_external}" placeholder:"ADDRESS"`
 	RTPHost     string `name:"rtp-host" help:"${help_rtp_host}" placeholder:"HOST"`
 	RTPPorts    string `name:"rtp-ports" help:"${help_rtp_ports}" placeholder:"MIN-MAX"`
 	SIPDSCP     int    `name:"sip-dscp" help:"${help_sip_dscp}" default:"24" placeholder:"N"`

@@ -5,8 +5,11 @@ var FlagHelp = map[string]string{
 	"help_listen_http": "Address of the API, host:port; port 0 takes a free one.",
 	"help_public_url": "Base URL under which bots reach the API to post results; where the API listens " +
 		"when empty, and for all addresses the host of --sip or the machine's own.",
-	"help_sip":            "Address of SIP over UDP and TCP, host:port.",
-	"help_sip_external":   "Address that carriers see, if not that of --sip (NAT).",
+	"help_sip": "Address of SIP over UDP and TCP, host:port.",
+	"help_sip_external": "Address that carriers see, if not that of --sip (NAT); stun:HOST[:PORT] asks a STUN server " +
+		"for it.",
+	"help_rtp_external": "Address of RTP that carriers see, if not that of --rtp-host (NAT), or stun:HOST[:PORT]; " +
+		"that of --sip-external when empty and without --rtp-host.",
 	"help_rtp_host":       "Address of RTP, IPv4 or IPv6, or one of each with a comma; the host of --sip when empty.",
 	"help_rtp_ports":      "Ports of RTP; any free ones when empty.",
 	"help_sip_dscp":       "DSCP of SIP packets, 0-63, so that networks may prefer them; 0 sets none.",

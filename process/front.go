@@ -265,6 +265,9 @@ func (f *Front) Checks(ctx context.Context) []http.Check {
 			"limit of open files (ulimit -n, LimitNOFILE)"
 	}
 	checks := []http.Check{db, trunks, ports, draining, descriptors, f.p.presence.check()}
+	if len(f.p.externalWatches) > 0 {
+		checks = append(checks, f.p.externalCheck())
+	}
 	if f.p.spool != nil {
 		checks = append(checks, spoolCheck(f.p.spool.Stats()))
 	}

@@ -52,17 +52,19 @@ type Process struct {
 	ladders  *ladderKeeper
 	media    *media.Engine
 	recorder *recording.Recorder
-	flights  *flights.Keeper
-	tree     *actors.Tree
-	lease    *lease    // nil outside a cluster
-	alone    *ownLease // nil in a cluster
-	several  *several  // nil: as above
-	links    *link.Links
-	gateway  *gateway.Gateway
-	capacity *capacity // nil: as above
-	hooks    *outgoing.DeliveryMetrics
-	anchorer *witness.Anchorer // nil without witnesses
-	holidays *outgoing.Holidays
+	// externalWatches ask STUN servers for our external addresses.
+	externalWatches []*watched
+	flights         *flights.Keeper
+	tree            *actors.Tree
+	lease           *lease    // nil outside a cluster
+	alone           *ownLease // nil in a cluster
+	several         *several  // nil: as above
+	links           *link.Links
+	gateway         *gateway.Gateway
+	capacity        *capacity // nil: as above
+	hooks           *outgoing.DeliveryMetrics
+	anchorer        *witness.Anchorer // nil without witnesses
+	holidays        *outgoing.Holidays
 	// eligibility asks before a dial, if the installation or the campaign wants it.
 	eligibility *outgoing.Eligibility
 	sharedCaps  *sharedcaps.Caps
@@ -100,6 +102,8 @@ type tuning struct {
 	// eligibilityBudget is how long an eligibility hook may take to answer.
 	eligibilityBudget time.Duration
 	rtpTimeout        time.Duration
+	stunEvery         time.Duration // interval of asking for our external address
+	stunPatience      time.Duration // of one question
 	// streamPatience is how long the client of a live stream may take to read.
 	streamPatience time.Duration
 	reportPatience time.Duration // of the reader of a report

@@ -40,6 +40,10 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener, 
 	for i := range listeners {
 		listeners[i].Control = control
 	}
+	external, err := p.externals(ctx, listeners, rtp)
+	if err != nil {
+		return err
+	}
 	p.sip, err = sipstack.New(sipstack.Config{
 		OnLegOver: over, Transfers: true, OneCall: true, Fence: fence,
 		Media:     answered,
@@ -79,6 +83,12 @@ func (p *Process) telephony(ctx context.Context, listeners []sipstack.Listener, 
 	}
 	answered.Engine = p.media
 	p.closing = append(p.closing, p.media.Close)
+	if external.IsValid() {
+		p.media.SetHost(external)
+	}
+	for _, w := range p.externalWatches {
+		p.background(w.Run)
+	}
 	return p.setTrunks(ctx)
 }
 

@@ -2,12 +2,15 @@ package process
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
+	"dialler/process/nat"
 	"dialler/sipstack"
 )
 
@@ -29,6 +32,11 @@ func CheckTrunk(ctx context.Context, f *Flags, t engine.TrunkSettings, patience 
 	for i := range listeners {
 		l := &listeners[i]
 		host, _, _ := net.SplitHostPort(l.Address)
+		if nat.IsServer(l.ExternalHost) {
+			if l.ExternalHost, err = askOnce(ctx, l.ExternalHost, host); err != nil {
+				return nil, err
+			}
+		}
 		l.Address, l.Transports = net.JoinHostPort(host, "0"), []sipstack.Transport{sipstack.UDP, sipstack.TCP}
 	}
 	s, err := sipstack.New(sipstack.Config{Listeners: listeners, Log: log})
@@ -37,4 +45,15 @@ func CheckTrunk(ctx context.Context, f *Flags, t engine.TrunkSettings, patience 
 	}
 	defer func() { _ = s.Close() }()
 	return s.Check(ctx, trunkConfig(t), patience), nil
+}
+
+// askOnce returns what a STUN server says of a host of ours.
+func askOnce(ctx context.Context, setting, host string) (string, error) {
+	server, err := nat.Server(setting)
+	if err != nil {
+		return "", fmt.Errorf("external %w", err)
+	}
+	from, _ := netip.ParseAddr(host)
+	seen, err := nat.Ask(ctx, server, from)
+	return seen.String(), err
 }

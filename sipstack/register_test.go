@@ -401,3 +401,26 @@ func TestAChangedTrunkRegistersWhenItsOldBindingIsGone(t *testing.T) {
 		t.Fatal(got)
 	}
 }
+
+// A changed external address is registered at once, and stands in what is sent from then on.
+func TestAChangedExternalAddressIsRegisteredAtOnce(t *testing.T) {
+	u := script{sip.INVITE: answers("486 Busy Here"), sip.REGISTER: registrar(grants("600"))}.start(t)
+	s := newStack(t, sipstack.Config{Timers: quickRetry(), Listeners: []sipstack.Listener{
+		{Name: "default", Address: "127.0.0.1:0", ExternalHost: "203.0.113.7"}}})
+	setTrunk(s, u.port(), registering)
+	if m := u.request(sip.REGISTER, 2); m.Contact().Address.Host != "203.0.113.7" {
+		t.Fatalf("%s", m)
+	}
+	eventually(t, "registered", func() bool { return registered(s) })
+	s.SetExternalHost("", "203.0.113.8")
+	for _, m := range []*sip.Request{u.request(sip.REGISTER, 3), u.request(sip.REGISTER, 4)} {
+		if m.Contact().Address.Host != "203.0.113.8" || m.Via().Host != "203.0.113.8" {
+			t.Fatalf("%s", m)
+		}
+	}
+	l := listen(t, nil)
+	l.expect(place(s, l), "sent refused(486)")
+	if m := u.request(sip.INVITE, 1); m.Contact().Address.Host != "203.0.113.8" || m.Via().Host != "203.0.113.8" {
+		t.Fatalf("%s", m)
+	}
+}

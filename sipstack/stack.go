@@ -51,6 +51,15 @@ func New(c Config) (*Stack, error) {
 	return &Stack{legs, trunks, sockets}, nil
 }
 
+// SetExternalHost has requests over a listener name another address of ours in Via and Contact, in place of its
+// Listener.ExternalHost, and registers the trunks that use it anew.
+func (s *Stack) SetExternalHost(listener, host string) {
+	if ln := s.net.Listener(listener); ln != nil {
+		ln.SetExternal(host)
+		s.Readdressed(ln)
+	}
+}
+
 // Close unregisters our addresses, as far as registrars answer within two seconds, then closes the
 // sockets and stops all timers. Nothing else is sent and no event is emitted: live calls are left
 // to RecoverLeg of a later process.

@@ -21,6 +21,9 @@ type Config struct {
 	SIPp  bool   // start SIPp's -sn uas as the answerer
 	Bot   string // how to reach the bot: ws (the default), or sip: a model that accepts INVITEs and hangs up after Talk
 
+	// Symmetric is media.symmetric of the trunk (auto). On loopback no call latches: give the engine another RTP host.
+	Symmetric string
+
 	FindMax bool // search the highest rate that succeeds, from Rate upwards
 	Step    int  // resolution of the search, calls/s (25)
 	MaxRate int  // end of the search, calls/s (3000)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,7 +112,8 @@ func (w *world) openCallee() (err error) {
 	}
 	callees := w.cfg.callees
 	if callees == nil {
-		callees = map[string]any{"media": w.cfg.Media,
+		// The engine's RTP may have an address that is not loopback.
+		callees = map[string]any{"media": w.cfg.Media, "allow_remote": true,
 			"profile": []map[string]any{{"kind": "human", "ring": w.cfg.Ring.String()}}}
 	}
 	spec, err := w.spec("carrier.json", callees)
@@ -301,7 +303,8 @@ func (w *world) furnish(ctx context.Context) error {
 func (w *world) setTrunk(ctx context.Context, host string, port, rate int) error {
 	return w.api.do(ctx, http.MethodPut, "/api/v1/trunks/"+trunkID, map[string]any{
 		"host": host, "port": port, "cps_cap": (rate*102 +
-			99) / 100, "channel_cap": 4 * w.cfg.seats(), "options_s": 3600}, nil)
+			99) / 100, "channel_cap": 4 * w.cfg.seats(), "options_s": 3600,
+		"media": map[string]any{"symmetric": cmp.Or(w.cfg.Symmetric, "auto")}}, nil)
 }
 
 // close stops everything in order and removes the data.

@@ -1,6 +1,7 @@
 package datagram
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -30,6 +31,7 @@ type Reader struct {
 	n     int
 	err   error
 	try   func(fd uintptr) bool
+	take  func(n int) (enough bool)
 }
 
 func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
@@ -51,13 +53,18 @@ func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
 	}
 	r.try = func(fd uintptr) bool {
 		for {
+			for i := range cmp.Or(r.n, batch) { // only these were written to
+				r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet6
+			}
 			n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, fd,
 				uintptr(unsafe.Pointer(&r.hdrs[0])), uintptr(batch), //nolint:gosec // the kernel's interface
 				unix.MSG_DONTWAIT, 0, 0)
 			switch {
 			case e == 0:
 				r.n, r.err = int(n), nil
-				return true
+				// What is not full has emptied the socket: to ask at once for more costs a call of the system for
+				// nothing. The poller is asked only inside this function, and forgets nothing that came meanwhile.
+				return r.take(r.n) || r.n == batch
 			case errors.Is(e, unix.EINTR):
 			case errors.Is(e, unix.EAGAIN):
 				return false
@@ -70,20 +77,14 @@ func NewReader(conn *net.UDPConn, batch int) (*Reader, error) {
 	return r, nil
 }
 
-// Read waits for datagrams and returns their number.
-func (r *Reader) Read() (int, error) {
-	for i := range r.n { // only these were written to
-		r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet6
-	}
-	if r.n == 0 {
-		for i := range r.hdrs {
-			r.hdrs[i].hdr.Namelen = unix.SizeofSockaddrInet6
-		}
-	}
+// Read waits for datagrams and gives take their number, again and again until it says that this is
+// enough for now, or reading fails.
+func (r *Reader) Read(take func(n int) (enough bool)) error {
+	r.take = take
 	if err := r.raw.Read(r.try); err != nil {
-		return 0, err
+		return err
 	}
-	return r.n, r.err
+	return r.err
 }
 
 // Datagram returns the i-th datagram of the last batch; it is valid until the next read.

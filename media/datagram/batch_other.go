@@ -19,10 +19,14 @@ type Reader struct {
 
 func NewReader(conn *net.UDPConn, _ int) (*Reader, error) { return &Reader{conn: conn}, nil }
 
-func (r *Reader) Read() (int, error) {
+func (r *Reader) Read(take func(n int) (enough bool)) error {
 	n, from, err := r.conn.ReadFromUDPAddrPort(r.buf[:])
+	if err != nil {
+		return err
+	}
 	r.n, r.from = n, netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-	return 1, err
+	take(1)
+	return nil
 }
 
 func (r *Reader) Datagram(int) ([]byte, netip.AddrPort) { return r.buf[:r.n], r.from }

@@ -109,6 +109,17 @@ func (t *clientTxs) sendWithCredentials(tx *clientTx, r *sip.Response, by *auth.
 	return true
 }
 
+// turnBack sends what waits for a response from a way over which nothing can be sent on the other one.
+func (t *clientTxs) turnBack(d *dialog) {
+	for _, tx := range t.running {
+		if tx.dlg == d && tx.to == d.hop {
+			tx.to = d.back
+			tx.data = t.encode(tx)
+			_ = t.from.write(tx.to, tx.data)
+		}
+	}
+}
+
 // sendInTurn sends a request once the earlier ones are answered, so that the next one cannot
 // overtake a lost one. It returns false when the queue is full.
 func (t *clientTxs) sendInTurn(tx *clientTx) bool {

@@ -29,9 +29,9 @@ type dialog struct {
 	remoteSDP []byte
 	// updates says that the far side accepts UPDATE (RFC 3311 §4).
 	updates bool
-	// back is where the 2xx came from, once it was repeated after its ACK: what Contact or Record-Route
-	// name cannot be reached from here, or the ACK was lost. Both ways are taken from then on, and in
-	// dialogs of an earlier process.
+	// back is where the 2xx came from, once it was repeated after its ACK, or the connection for that could
+	// not be made: what Contact or Record-Route name cannot be reached from here, or the ACK was lost. Both
+	// ways are taken from then on, and in dialogs of an earlier process.
 	back transport.Target
 
 	// Derived by route: the contents and destination of a request.

@@ -25,8 +25,11 @@ type endpoint struct {
 }
 
 // write sends a message of the leg and notes it.
-func (p *endpoint) write(to transport.Target, b []byte) error {
-	err := p.s.net.Write(to, b)
+func (p *endpoint) write(to transport.Target, b []byte) error { return p.writeOr(to, b, nil) }
+
+// writeOr is write; unsent is called later, without the leg's lock, where the connection could not be made.
+func (p *endpoint) writeOr(to transport.Target, b []byte, unsent func()) error {
+	err := p.s.net.WriteOr(to, b, unsent)
 	if err == nil {
 		p.ladder.Sent(p.s.clock.Now(), b, to.Addr)
 	}
@@ -43,22 +46,23 @@ func (p *endpoint) respond(
 }
 
 // ack sends the ACK of a final response in a dialog; by is nil where the request had
-// no credentials.
-func (p *endpoint) ack(d *dialog, cseq uint32, branch string, by *auth.Credentials) {
-	p.ackTo(d.hop, d, cseq, branch, by)
+// no credentials. unsent is that of writeOr.
+func (p *endpoint) ack(d *dialog, cseq uint32, branch string, by *auth.Credentials, unsent func()) {
+	p.ackTo(d.hop, d, cseq, branch, by, unsent)
 	if d.back.Addr.IsValid() {
-		p.ackTo(d.back, d, cseq, branch, by)
+		p.ackTo(d.back, d, cseq, branch, by, nil)
 	}
 }
 
-func (p *endpoint) ackTo(to transport.Target, d *dialog, cseq uint32, branch string, by *auth.Credentials) {
+func (p *endpoint) ackTo(to transport.Target, d *dialog, cseq uint32, branch string, by *auth.Credentials,
+	unsent func()) {
 	b := getBuffer()
 	*b = p.appendInDialog((*b)[:0], to.Transport, d, "ACK", cseq, branch)
 	if by != nil {
 		*b = by.AppendTo(*b)
 	}
 	*b = append(*b, "Content-Length: 0\r\n\r\n"...)
-	if p.write(to, *b) == nil {
+	if p.writeOr(to, *b, unsent) == nil {
 		p.s.Count.Acks.Add(1)
 	}
 	putBuffer(b)

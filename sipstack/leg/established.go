@@ -105,7 +105,17 @@ func (l *leg) endStray(d *dialog) {
 // acknowledge sends the ACK of a 2xx: a request of its own with the credentials of the
 // INVITE (RFC 3261 §13.2.2.4).
 func (l *leg) acknowledge(d *dialog) {
-	l.ack(d, d.invite, d.branch(string(l.id), d.invite, "ACK"), &l.inv.auth)
+	branch := d.branch(string(l.id), d.invite, "ACK")
+	l.ack(d, d.invite, branch, &l.inv.auth, func() {
+		l.lock()
+		defer l.unlock()
+		if d.back.Addr.IsValid() || d.hop.Addr == d.source {
+			return
+		}
+		d.back = l.inv.to.At(d.source)
+		l.ackTo(d.back, d, d.invite, branch, &l.inv.auth, nil)
+		l.txs.turnBack(d)
+	})
 	d.acked = true
 }
 

@@ -36,7 +36,7 @@ func FuzzInvite(f *testing.F) {
 		l := s.newLeg("leg", "attempt", tr, nil)
 		l.inv.offer, l.inv.cseq, l.inv.headers = []byte(propertySDP), 1,
 			[]engine.SIPHeader{{Name: "X-" + name, Value: value}}
-		l.parties.set(l.trunk, l.s.net.First().External, engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
+		l.parties.set(l.trunk, l.s.net.First().External(), engine.PhoneNumber(from), engine.PhoneNumber(to), uri)
 		l.inv.to = tr.To(fuzzPeer.Addr)
 		l.inv.address()
 		for method, b := range map[sip.RequestMethod][]byte{

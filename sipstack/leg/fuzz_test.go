@@ -54,7 +54,7 @@ func FuzzMessage(f *testing.F) {
 		for id, p := range fuzzLegs {
 			l := s.newLeg(id, engine.AttemptID(id), s.trunks.Get("t"), sink)
 			l.inv.offer, l.inv.cseq, l.inv.sendBy = []byte("v=0\r\n"), 1, timing.BootNow().Add(time.Hour)
-			l.parties.set(l.trunk, l.s.net.First().External, "+1", "+2", "")
+			l.parties.set(l.trunk, l.s.net.First().External(), "+1", "+2", "")
 			s.add(l)
 			l.mu.Lock()
 			l.inv.begin(s.trunks.Get("t").Targets())

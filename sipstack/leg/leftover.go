@@ -46,7 +46,7 @@ func (k *Table) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	}
 	l := k.newLeg(r.Leg, r.Attempt, t, sink)
 	l.recovered = true
-	l.parties.set(l.trunk, l.s.net.First().External, r.From, r.To, r.URI)
+	l.parties.set(l.trunk, l.s.net.First().External(), r.From, r.To, r.URI)
 	if r.Dialog != nil {
 		l.recoverIncoming(r.Dialog)
 	}
@@ -86,7 +86,7 @@ func (k *Table) leftOver(r *sip.Response, id string, seq uint32, branch string, 
 	l.recovered = true // its end is kept for a later watcher
 	l.mu.Lock()
 	defer l.unlock()
-	l.parties.set(l.trunk, l.s.net.First().External, "", "", "")
+	l.parties.set(l.trunk, l.s.net.First().External(), "", "", "")
 	l.inv.cseq, l.inv.to = seq, t.To(src)
 	l.inv.address()
 	if h := r.From(); h != nil {

@@ -181,8 +181,8 @@ func (n *session) ackReinvite(tx *clientTx, r *sip.Response) {
 		n.reinvite = &clientTx{method: sip.INVITE, branch: tx.branch, cseq: tx.cseq, dlg: tx.dlg, auth: tx.auth}
 	}
 	if r.StatusCode < 300 {
-		l.ack(tx.dlg, tx.cseq, tx.dlg.branch(string(l.id), tx.cseq, "ACK"), tx.auth)
+		l.ack(tx.dlg, tx.cseq, tx.dlg.branch(string(l.id), tx.cseq, "ACK"), tx.auth, nil)
 		return
 	}
-	l.ack(tx.dlg, tx.cseq, tx.branch, nil)
+	l.ack(tx.dlg, tx.cseq, tx.branch, nil, nil)
 }

@@ -106,7 +106,7 @@ func (k *Table) PlaceLeg(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 		l.begun = f.Lease()
 	}
 	l.inv.sendBy, l.inv.offer, l.inv.cseq, l.inv.headers = p.SendBy, p.Offer, 1, p.Headers
-	l.parties.set(l.trunk, l.s.net.First().External, p.From, p.To, p.URI)
+	l.parties.set(l.trunk, l.s.net.First().External(), p.From, p.To, p.URI)
 	_, n, _ := p.Leg.Attempt()
 	free := k.called.begins(p.To, k.conf.OneCall && n == 1)
 	if free {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,10 +46,10 @@ type Listener struct {
 	Control func(network, address string, c syscall.RawConn) error
 }
 
-// Endpoint is an open Listener. It is immutable.
+// Endpoint is an open Listener. Only its external host changes.
 type Endpoint struct {
 	Name     string
-	External string     // host for Via and Contact; empty: by route
+	external atomic.Pointer[string]
 	bind     netip.Addr // source address of connections; invalid: by route
 	udp      *net.UDPConn
 	tcp, tls net.Listener
@@ -86,8 +87,8 @@ func checkListeners(all []Listener) error {
 
 // openListener opens the sockets of a listener.
 func openListener(c Listener) (*Endpoint, error) {
-	ln := &Endpoint{Name: c.Name, External: message.BracketHost(message.CleanHost(c.ExternalHost)), cert: c.Certificate,
-		control: c.Control}
+	ln := &Endpoint{Name: c.Name, cert: c.Certificate, control: c.Control}
+	ln.SetExternal(c.ExternalHost)
 	if err := ln.open(c); err != nil {
 		_ = ln.close()
 		return nil, err
@@ -106,8 +107,8 @@ func (ln *Endpoint) open(c Listener) error {
 	}
 	if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
 		ln.bind = ip.Unmap()
-		if ln.External == "" {
-			ln.External = message.BracketHost(ln.bind.String())
+		if ln.External() == "" {
+			ln.SetExternal(ln.bind.String())
 		}
 	}
 	udp, tcp := slices.Contains(want, message.UDP), slices.Contains(want, message.TCP)
@@ -317,8 +318,8 @@ func (n *Sockets) ListenerAddr(name string, t message.Transport) string {
 // LocalHost is the host that we present to a far side at addr as our own: the configured one, or
 // the source address of the route.
 func (n *Sockets) LocalHost(ln *Endpoint, addr netip.Addr) string {
-	if ln.External != "" {
-		return ln.External
+	if host := ln.External(); host != "" {
+		return host
 	}
 	if v, ok := n.locals.Load(addr); ok {
 		return v.(string)
@@ -343,6 +344,15 @@ func (n *Sockets) From(to Target) *Endpoint {
 
 // First is the listener for trunks that choose none.
 func (n *Sockets) First() *Endpoint { return n.listening[0] }
+
+// External is the host for Via and Contact; empty means that of the route.
+func (ln *Endpoint) External() string { return *ln.external.Load() }
+
+// SetExternal changes it, for requests from now on.
+func (ln *Endpoint) SetExternal(host string) {
+	host = message.BracketHost(message.CleanHost(host))
+	ln.external.Store(&host)
+}
 
 // HasUDP says whether the endpoint can send datagrams.
 func (ln *Endpoint) HasUDP() bool { return ln.udp != nil }

@@ -19,13 +19,24 @@ var errNoUDP = errors.New("the listener has no UDP")
 
 // Write sends a message: immediately over UDP, through the connection's queue over TCP. b is not
 // retained. An error means that nothing was sent.
-func (n *Sockets) Write(to Target, b []byte) error {
+func (n *Sockets) Write(to Target, b []byte) error { return n.WriteOr(to, b, nil) }
+
+// WriteOr is Write; unsent, if not nil, is called later where the connection could not be made.
+func (n *Sockets) WriteOr(to Target, b []byte, unsent func()) error {
 	if n.Tap != nil {
 		n.Tap(b)
 		return nil
 	}
 	if to.Reliable() {
-		return n.Push(to, Queued{Data: bytes.Clone(b)})
+		q := Queued{Data: bytes.Clone(b)}
+		if unsent != nil {
+			q.After = func(left bool, _ error) {
+				if !left {
+					unsent()
+				}
+			}
+		}
+		return n.Push(to, q)
 	}
 	udp := n.From(to).udp
 	if udp == nil {

@@ -144,6 +144,17 @@ func (r *registration) adopt(t *Trunk) {
 	r.trunk = t
 }
 
+// renew begins a round at once: the address that we register has changed. The binding of the old one expires.
+func (r *registration) renew() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending || r.waits {
+		return
+	}
+	r.data, r.targets, r.roundAt = nil, nil, 1
+	r.timer.Reset(0)
+}
+
 // registered says whether we are registered now, and what the registrar said when.
 func (r *registration) registered() (ok bool, reason string, at time.Time) {
 	r.mu.Lock()

@@ -270,6 +270,17 @@ func (k *Set) SetTrunk(c Config) {
 	}
 }
 
+// Readdressed is called when the external host of a listener has changed.
+func (k *Set) Readdressed(ln *transport.Endpoint) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, t := range k.byID {
+		if t.registration != nil && t.external == "" && k.net.From(transport.Target{From: t.from}) == ln {
+			t.registration.renew()
+		}
+	}
+}
+
 // RemoveTrunk removes a trunk: further legs on it end with LegNotSent(trunk), existing ones
 // continue.
 func (k *Set) RemoveTrunk(id engine.TrunkID) {
