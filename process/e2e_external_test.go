@@ -184,7 +184,9 @@ func TestWhatIsWrongWithAnExternalAddressIsSaid(t *testing.T) {
 	}
 	f("", func(f *Flags) { f.SIPExternal, f.RTPExternal = "stun:stun.example.com", "203.0.113.7" })
 	f("", func(f *Flags) { f.RTPExternal = "stun:192.0.2.9:3479" })
-	f("--sip-external must be stun:HOST or stun:HOST:PORT", func(f *Flags) { f.SIPExternal = "stun:" })
+	for _, wrong := range []string{"stun:", "stun:a b", "stun:[2001:db8::1]", "stun:-", "stun:a/b", "stun:a:0"} {
+		f("--sip-external must be stun:HOST or stun:HOST:PORT", func(f *Flags) { f.SIPExternal = wrong })
+	}
 	f("--sip-external must be stun:HOST or stun:HOST:PORT", func(f *Flags) { f.SIPExternal = "stun:a.example:x" })
 	f("--rtp-external must be an IPv4 address", func(f *Flags) { f.RTPExternal = "nat.example.com" })
 	f("--rtp-external must be an IPv4 address", func(f *Flags) { f.RTPExternal = "2001:db8::1" })

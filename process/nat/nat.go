@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -29,10 +30,13 @@ const (
 // IsServer says whether a setting names a server rather than an address.
 func IsServer(setting string) bool { return strings.HasPrefix(strings.ToLower(setting), scheme) }
 
+// hostName is what a name or an IPv4 address consists of: IPv6 servers see no address of a NAT.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+
 // Server returns the host:port of a setting, stun:HOST[:PORT]; 3478 without a port.
 func Server(setting string) (hostPort string, err error) {
 	u, err := stun.ParseURI(scheme + setting[len(scheme):])
-	if err != nil || u.Host == "" || u.Port < 1 || u.Port > 65535 {
+	if err != nil || !hostName.MatchString(u.Host) || u.Port < 1 || u.Port > 65535 {
 		return "", fmt.Errorf("must be stun:HOST or stun:HOST:PORT; got %q", setting)
 	}
 	return net.JoinHostPort(u.Host, fmt.Sprint(u.Port)), nil
