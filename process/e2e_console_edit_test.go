@@ -138,18 +138,18 @@ func TestAnOperatorActsOnOneContactInTheConsole(t *testing.T) {
 	w.consoleUser(email, "operator")
 	id := w.campaign(map[string]any{"always_on": true, "callback_detection": true, "max_attempts": attempts,
 		"concurrency": 1})
-	ended, waiting := newNumber(), newNumber()
+	ended, waiting, other := newNumber(), newNumber(), newNumber()
 	w.addTo(id, ended).expect(200)
 	w.act(id, "start").expect(200)
 	eventually(t, "one contact has come to its end", func() bool { return w.detail(id).Counters.Failed == 1 })
 	w.act(id, "pause").expect(200)
-	w.crm("POST", "/api/v1/campaigns/trigger", map[string]any{"campaign_id": id, "mobile": waiting}).expect(200)
+	w.triggerPerson(id, numbersOf(waiting, other)).expect(200)
 	control := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) {
 		w.act(id, "stop").expect(200)
 	}))
 	defer control.Close()
 	w.browse("contact.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "WAITING", waiting,
-		"ENDED", ended, "MAX", fmt.Sprint(attempts), "CONTROL", control.URL)
+		"OTHER", other, "ENDED", ended, "MAX", fmt.Sprint(attempts), "CONTROL", control.URL)
 	w.quiet()
 }
 

@@ -84,9 +84,8 @@ func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (m
 // those that have it beside, in the order of the list.
 func (s *Roster) ContactsByNumber(ctx context.Context, id engine.CampaignID,
 	n engine.PhoneNumber) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN (SELECT id FROM contacts "+
-		"WHERE campaign_id = $1 AND number = $2 UNION ALL "+table.ByAlternate("ARRAY[$2::text]")+") "+
-		"ORDER BY c.number <> $2, c.position", string(id), n.E164())
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN ("+table.WithNumber("$2")+") "+
+		"ORDER BY c.number <> $2, c.position", pool.PlannedEachTime, string(id), n.E164())
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("contacts not read", err)
 }
@@ -150,9 +149,11 @@ func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, r
 	rows, _ := s.db.Read.Query(ctx, "SELECT * FROM (("+table.SelectContact+waits+`AND c.alternates = ''
 			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[]))
 			AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number) ORDER BY c.id LIMIT $5)
-		UNION ALL (`+table.SelectContact+waits+`AND c.alternates <> '' AND `+table.Stops("c")+`
-			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[])
-				OR c.id IN `+table.ByAlternate("$3::text[]")+`) ORDER BY c.id LIMIT $5)) c
+		UNION ALL (`+table.SelectContact+waits+`AND c.alternates <> '' AND c.id IN (
+				SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = $1
+					AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR n.number = ANY($3::text[]))
+				UNION ALL SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = ANY($3::text[]))
+			AND `+table.Stops("c")+` ORDER BY c.id LIMIT $5)) c
 		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("suppressed contacts not read", err)
@@ -189,7 +190,7 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	if page.Phone != "" {
 		args = append(args, page.Phone.E164())
 		n := "$" + strconv.Itoa(len(args))
-		where += " AND (c.number = " + n + " OR c.id IN " + table.ByAlternate("ARRAY["+n+"::text]") + ")"
+		where += " AND c.id IN (" + table.WithNumber(n) + ")"
 	}
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())

@@ -83,15 +83,16 @@ func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, e
 	}
 	kept, _ := s.db.Read.Query(ctx, `SELECT r.attempt_id, r.place, r.started_at FROM attempts a
 		JOIN recordings r ON r.attempt_id = a.id
-		WHERE (a.to_number = $1 OR `+attemptsOfPerson+`) AND r.deleted_at IS NULL`, n.E164())
+		WHERE a.id IN (SELECT a.id FROM attempts a WHERE a.to_number = $1
+			UNION SELECT a.id FROM attempts a WHERE `+attemptsOfPerson+`) AND r.deleted_at IS NULL`, n.E164())
 	t.Recordings, err = pgx.CollectRows(kept, recordings.ScanKept)
 	return t, s.db.Wrap("recordings of a person not read", err)
 }
 
 // attemptsOfPerson is the SQL condition that an attempt is one of a person's whose first number is $1,
 // whichever number it called.
-const attemptsOfPerson = `a.contact_id IN (SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id
-	AND k.number = $1)`
+const attemptsOfPerson = `(a.campaign_id, a.contact_id) IN (SELECT k.campaign_id, k.id FROM campaigns c, contacts k
+	WHERE k.campaign_id = c.id AND k.number = $1)`
 
 // Persons lists whom an erasure of a number erases, each as a person: the persons who have it, by their
 // first numbers, before them their other numbers that nobody else has, and last the number itself.
@@ -375,8 +376,8 @@ func (s *Records) erased(ctx context.Context, tx pgx.Tx, w *table.Rows, e *Erasu
 // erasable refuses a person who has a call or an import in progress.
 func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	var live, importing, open, scheduled bool
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts a WHERE (a.to_number = $1 OR `+attemptsOfPerson+`)
-			AND a.live),
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live)
+			OR EXISTS (SELECT FROM attempts a WHERE a.live AND `+attemptsOfPerson+`),
 		EXISTS (SELECT FROM import_rows r JOIN imports i ON i.id = r.import_id
 		WHERE i.state IN ('staging', 'activating') AND (r.number = $1 OR r.alternates <> ''
 			AND $1 = ANY(`+table.NumbersAfterFirst("r")+`))),

@@ -121,10 +121,11 @@ func ScanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
 	return c, err
 }
 
-// ByAlternate is the SQL of the identifiers of the contacts of campaign $1 that have a number beside
-// their first; numbers is an array of numbers.
-func ByAlternate(numbers string) string {
-	return "(SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = $1 AND n.number = ANY(" + numbers + "))"
+// WithNumber is the SQL of the identifiers of the contacts of campaign $1 that have a number, n, among
+// theirs: two look-ups by index.
+func WithNumber(n string) string {
+	return "SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = " + n +
+		" UNION ALL SELECT o.contact_id FROM contact_numbers o WHERE o.campaign_id = $1 AND o.number = " + n
 }
 
 // NumberOf is a number in a campaign.

@@ -21,6 +21,8 @@ await withBrowser(
     // Called back at a time: the clock is named, a time that has gone is refused at its field.
     await open(waiting);
     await explained('paused');
+    await drawer.getByText(`${setting('OTHER')}, office`).waitFor();
+    await drawer.getByText('number 1 of 2 is called next').waitFor();
     await drawer.getByRole('button', { name: 'Call back at…' }).click();
     const callBack = question(`Call ${waiting} back?`);
     const when = callBack.getByLabel('When, by your clock (Europe/Berlin)');

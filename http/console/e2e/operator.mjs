@@ -177,7 +177,11 @@ await withBrowser(
     const cells = await attempts.getByRole('row').nth(1).getByRole('cell').allInnerTexts();
     const short = await contact.locator('[data-attempt]').getAttribute('data-attempt');
     must(
-      cells[0] === '1' && cells[1].includes('Completed') && cells[2] === setting('FROM') && cells[8].includes(short),
+      cells[0] === '1' &&
+        cells[1].includes('Completed') &&
+        (await contact.innerText()).includes(cells[2]) &&
+        cells[3] === setting('FROM') &&
+        cells[9].includes(short),
       `the attempt shows ${JSON.stringify(cells)}`,
     );
     await accessible(page, 'the page of a completed campaign, with a contact opened');
