@@ -84,3 +84,13 @@ func TestAnEditOfTheSettingsKeepsTheCalendarsInForce(t *testing.T) {
 		t.Errorf("it is open: %+v", w)
 	}
 }
+
+func TestABreakOfACalendarDoesNotEndASingleDay(t *testing.T) {
+	list := []calendar.Named{{ID: "lunch", Hours: window.Calendar{Hours: map[window.Day][]window.Span{
+		window.Mon: {{From: 9 * 60, To: 11 * 60}, {From: 13 * 60, To: 15 * 60}}}}}}
+	c := ofCalendars(list, "lunch")
+	c.Settings.SingleDay = true
+	if end := SingleDayEnd(c, monday); end == nil || !end.Equal(time.Date(2030, 1, 7, 17, 0, 0, 0, time.UTC)) {
+		t.Errorf("it ends at %v", end)
+	}
+}
