@@ -83,8 +83,7 @@ func (q Question) explain() Explanation {
 	case c.State.Processed():
 		return q.final()
 	case c.ResultDueAt != nil && c.DueAt == nil:
-		return until(WhyResultAwaited, *c.ResultDueAt,
-			"its conversation is over; the bot's result is awaited until then")
+		return until(WhyResultAwaited, *c.ResultDueAt, "its conversation is over; the bot's result is awaited until then")
 	case q.Facts.Excluded:
 		return because(string(contact.Excluded), "its number is excluded from this campaign")
 	case c.Choice.Stopped():
@@ -118,8 +117,7 @@ func ExplainDialout(w *attempt.Waits, now time.Time) Explanation {
 	case now.Before(w.NotBefore):
 		return until(WhyNotBefore, w.NotBefore, "it is called from then on, as whoever asked for the call said")
 	case w.Reason != "":
-		return because(w.Reason, "its time has come, but it could not be placed (%s); it is tried again until %s",
-			w.Reason,
+		return because(w.Reason, "its time has come, but it could not be placed (%s); it is tried again until %s", w.Reason,
 			clock(&w.ExpiresAt))
 	}
 	return because(WhyQueued, "its time has come, and it is being placed")
@@ -128,8 +126,7 @@ func ExplainDialout(w *attempt.Waits, now time.Time) Explanation {
 // tooLate says that a contact expires before it can be dialled.
 func (q Question) tooLate(e Explanation) Explanation {
 	if end := q.Contact.ExpiresAt; end != nil && e.NextAt != nil && !e.NextAt.Before(*end) {
-		return because(WhyExpires,
-			"it may be called until %s, which is before its next dial at %s; it becomes final then",
+		return because(WhyExpires, "it may be called until %s, which is before its next dial at %s; it becomes final then",
 			clock(end), clock(e.NextAt))
 	}
 	return e
@@ -153,16 +150,14 @@ func (q Question) later() Explanation {
 		return until(WhyCalleeCap, *c.DueAt,
 			"its number was called as often as this installation allows; it may be called again then")
 	case c.Reason == engine.CodeNotEligible:
-		return until(WhyNotEligible, *c.DueAt,
-			"the eligibility hook wants it called later; it is asked about again then")
+		return until(WhyNotEligible, *c.DueAt, "the eligibility hook wants it called later; it is asked about again then")
 	case c.Reason == engine.CodeEligibilityUnknown:
 		return until(WhyNoEligibility, *c.DueAt,
 			"the eligibility hook does not answer, and nobody is called without its answer; it is asked again then")
 	case c.DueClass == contact.DueCallback:
 		return until(WhyCallback, *c.DueAt, "it is to be called back; the call is scheduled for then")
 	case c.Unconsumed > 0:
-		return until(WhyRetryDelay, *c.DueAt, "its last call did not go through (%s); it is tried again then",
-			c.LastOutcome)
+		return until(WhyRetryDelay, *c.DueAt, "its last call did not go through (%s); it is tried again then", c.LastOutcome)
 	case c.DueClass == contact.DueRetry && q.Cadence != nil:
 		return until(WhyRetryDelay, *c.DueAt, "attempt %d of %d follows then, by the cadence %s%s", c.Used+1, c.Max,
 			q.Cadence.Name, note(q.step()))
@@ -285,8 +280,7 @@ func (q Question) final() Explanation {
 		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
 	}
 	if of := cadence.Of(c.LastOutcome); q.Cadence != nil && q.Cadence.Spent(of, c.Tries) {
-		return because(WhyNotRetried,
-			"%d of its calls ended as %s, after which the cadence %s has it not dialled again",
+		return because(WhyNotRetried, "%d of its calls ended as %s, after which the cadence %s has it not dialled again",
 			c.Tries.Count(of), of, q.Cadence.Name)
 	}
 	return because(WhyNotRetried, "its last call ended as %s, after which it is not dialled again", c.Reason)

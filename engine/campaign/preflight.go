@@ -169,8 +169,8 @@ func SingleDayEnd(c *Campaign, now time.Time) *time.Time {
 	if !ok {
 		return nil
 	}
-	end, ok := c.Settings.Window.Closes(open)
-	if !ok { // a window that is always open: the day's end
+	end, ok := c.Settings.Window.With(nil, nil).Closes(open) // a break of a calendar does not end the run
+	if !ok {                                                 // a window that is always open: the day's end
 		end = NextMidnight(c, open)
 	}
 	return &end

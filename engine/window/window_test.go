@@ -136,29 +136,20 @@ func TestDaylightSavingTimeBothWays(t *testing.T) {
 	f(day, "2030-03-30T18:00:00+01:00", "2030-03-31T09:00:00+02:00", "2030-03-31T18:00:00+02:00")
 	f(day, "2030-10-26T18:00:00+02:00", "2030-10-27T09:00:00+01:00", "2030-10-27T18:00:00+01:00")
 	// The start is skipped: open as soon as the clock has jumped past it.
-	f(win("02:30", "04:00", berlin), "2030-03-31T00:00:00+01:00", "2030-03-31T03:00:00+02:00",
-		"2030-03-31T04:00:00+02:00")
+	f(win("02:30", "04:00", berlin), "2030-03-31T00:00:00+01:00", "2030-03-31T03:00:00+02:00", "2030-03-31T04:00:00+02:00")
 	// The end is skipped: closed as soon as the clock has jumped past it.
-	f(win("01:00", "02:30", berlin), "2030-03-31T00:00:00+01:00", "2030-03-31T01:00:00+01:00",
-		"2030-03-31T03:00:00+02:00")
+	f(win("01:00", "02:30", berlin), "2030-03-31T00:00:00+01:00", "2030-03-31T01:00:00+01:00", "2030-03-31T03:00:00+02:00")
 	// The whole window is skipped: it does not open that day.
-	f(win("02:15", "02:45", berlin), "2030-03-31T00:00:00+01:00", "2030-04-01T02:15:00+02:00",
-		"2030-04-01T02:45:00+02:00")
+	f(win("02:15", "02:45", berlin), "2030-03-31T00:00:00+01:00", "2030-04-01T02:15:00+02:00", "2030-04-01T02:45:00+02:00")
 	// Shown twice, open twice: an hour longer.
-	f(win("01:00", "04:00", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T01:00:00+02:00",
-		"2030-10-27T04:00:00+01:00")
-	f(win("02:00", "03:00", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T02:00:00+02:00",
-		"2030-10-27T03:00:00+01:00")
+	f(win("01:00", "04:00", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T01:00:00+02:00", "2030-10-27T04:00:00+01:00")
+	f(win("02:00", "03:00", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T02:00:00+02:00", "2030-10-27T03:00:00+01:00")
 	// The end is shown twice: the opening is interrupted and goes on.
-	f(win("01:00", "02:30", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T01:00:00+02:00",
-		"2030-10-27T02:30:00+01:00")
+	f(win("01:00", "02:30", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T01:00:00+02:00", "2030-10-27T02:30:00+01:00")
 	// The start is shown twice.
-	f(win("02:30", "05:00", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T02:30:00+02:00",
-		"2030-10-27T05:00:00+01:00")
-	f(win("22:00", "03:00", york), "2030-03-09T12:00:00-05:00", "2030-03-09T22:00:00-05:00",
-		"2030-03-10T03:00:00-04:00")
-	f(win("22:00", "03:00", york), "2030-11-02T12:00:00-04:00", "2030-11-02T22:00:00-04:00",
-		"2030-11-03T03:00:00-05:00")
+	f(win("02:30", "05:00", berlin), "2030-10-27T00:00:00+02:00", "2030-10-27T02:30:00+02:00", "2030-10-27T05:00:00+01:00")
+	f(win("22:00", "03:00", york), "2030-03-09T12:00:00-05:00", "2030-03-09T22:00:00-05:00", "2030-03-10T03:00:00-04:00")
+	f(win("22:00", "03:00", york), "2030-11-02T12:00:00-04:00", "2030-11-02T22:00:00-04:00", "2030-11-03T03:00:00-05:00")
 	// Midnight itself is skipped, or shown twice.
 	f(win("00:00", "00:00", "Africa/Cairo", Fri), "2030-04-25T12:00:00+02:00", "2030-04-26T01:00:00+03:00",
 		"2030-04-27T00:00:00+03:00")
@@ -223,8 +214,8 @@ func TestNumbersOfSeveralZonesAreCalledWhenAllAreOpen(t *testing.T) {
 	if w.For(Home{Zones: []string{"America/New_York", "Pacific/Guam"}}).Open(instant("2030-05-02T14:00:00Z")) {
 		t.Error("open although one zone is closed")
 	}
-	if _, ok := w.For(Home{Zones: []string{"America/New_York",
-		"Pacific/Guam"}}).Closes(instant("2030-05-02T14:00:00Z")); ok {
+	if _, ok := w.For(Home{Zones: []string{"America/New_York", "Pacific/Guam"}}).Closes(
+		instant("2030-05-02T14:00:00Z")); ok {
 		t.Error("closes although it is not open")
 	}
 	w.ContactZone = false
@@ -260,8 +251,7 @@ func TestValidateSaysWhichFieldsAreWrong(t *testing.T) {
 			return
 		}
 		var e *engine.Error
-		if !errors.As(err, &e) || e.Code != "invalid_window" || e.Kind != engine.KindInvalid ||
-			len(e.Fields) != len(fields) {
+		if !errors.As(err, &e) || e.Code != "invalid_window" || e.Kind != engine.KindInvalid || len(e.Fields) != len(fields) {
 			t.Errorf("%v, want fields %v", err, fields)
 			return
 		}
@@ -301,8 +291,7 @@ func TestJSONIsWhatTheInterfaceShows(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		t.Fatal(err)
 	}
-	want := Window{Start: 540, End: 1085, Zone: "Europe/Berlin", Days: []Day{Mon, Sun}, Holidays: []Date{{2030, 12,
-		25}},
+	want := Window{Start: 540, End: 1085, Zone: "Europe/Berlin", Days: []Day{Mon, Sun}, Holidays: []Date{{2030, 12, 25}},
 		ContactZone: true}
 	if w.Start != want.Start || w.End != want.End || w.Zone != want.Zone || !slices.Equal(w.Days, want.Days) ||
 		!slices.Equal(w.Holidays, want.Holidays) || !w.ContactZone {
@@ -356,8 +345,7 @@ func FuzzJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		var again Window
-		if err := json.Unmarshal(text, &again); err != nil || again.Open(now) != w.Open(now) ||
-			again.Validate() != nil {
+		if err := json.Unmarshal(text, &again); err != nil || again.Open(now) != w.Open(now) || again.Validate() != nil {
 			t.Fatalf("%s became %s: %v", b, text, err)
 		}
 	})
@@ -536,8 +524,7 @@ func BenchmarkNextOpening(b *testing.B) {
 
 // FuzzTimes checks that an accepted time of day or date is written as it came.
 func FuzzTimes(f *testing.F) {
-	for _, s := range []string{"09:30", "24:00", "2026-02-28", "2024-02-29", "0000-01-01", "9:30", "24:01",
-		"2026-02-30",
+	for _, s := range []string{"09:30", "24:00", "2026-02-28", "2024-02-29", "0000-01-01", "9:30", "24:01", "2026-02-30",
 		"::::::"} {
 		f.Add(s)
 	}

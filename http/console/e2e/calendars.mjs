@@ -35,7 +35,7 @@ await withBrowser(
     await dialog.getByRole('combobox', { name: 'Holidays of' }).fill('DE-BY');
     await page.getByRole('option', { name: 'DE-BY Germany' }).click();
     await dialog.getByRole('textbox', { name: 'Exceptions' }).fill(`${setting('DATE')} closed`);
-    await dialog.getByLabel('or from here').setInputFiles({
+    await dialog.locator('input[type="file"]').setInputFiles({
       name: 'holidays.ics',
       mimeType: 'text/calendar',
       buffer: Buffer.from(
@@ -64,7 +64,7 @@ await withBrowser(
     await dialog.getByRole('button', { name: 'Take what it says now' }).click();
     await dialog.getByLabel('Name').fill('My office');
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await row.getByText('My office').waitFor();
+    await row.getByText('My office', { exact: true }).waitFor();
 
     // A campaign is given it, and its page says when it calls.
     await page.goto(`${base}/dashboard/campaigns/${campaign}/edit`);

@@ -25,7 +25,7 @@ test('a strip has the openings of each day, cut at midnight', () => {
     '2030-01-07 00:00–02:00, 09:00–12:30',
     '2030-01-08 closed Outing (Office)',
     '2030-01-09 22:00–24:00',
-    '2030-01-10 00:00–24:00 closed (Office)',
+    '2030-01-10 00:00–24:00 exception (Office)',
     '2030-01-11 closed',
   ]);
 });

@@ -36,11 +36,7 @@ export function stripOf(w: Windows, today: string, days: number): StripDay[] {
       if (to > from) of.get(day)?.parts.push({ from, to });
     }
   }
-  for (const s of w.special_days) {
-    of.get(s.date)?.notes.push(
-      `${s.holiday ?? (s.hours.length === 0 ? 'closed' : s.hours.join(', '))} (${s.calendar})`,
-    );
-  }
+  for (const s of w.special_days) of.get(s.date)?.notes.push(`${s.holiday ?? 'exception'} (${s.calendar})`);
   return list;
 }
 

@@ -201,7 +201,7 @@ export function CalendarForm({ of: c, close }: { of?: Calendar; close: () => voi
             onChange={(e) => set({ always: e.currentTarget.checked })}
           />
           {!d.always && (
-            <SimpleGrid cols={{ base: 1, xs: 2, sm: 4 }} role="group" aria-label="Hours">
+            <SimpleGrid cols={{ base: 1, xs: 2 }} role="group" aria-label="Hours">
               {week.map((day) => (
                 <TextInput
                   key={day}
