@@ -419,7 +419,9 @@ func TestACallBackEndsTheContact(t *testing.T) {
 			missed := newNumber()
 			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
 				map[string]any{"contacts": []any{map[string]any{"mobile": missed}}}).expect(200)
-			eventually(t, "they were missed", func() bool { return w.rows("contacts WHERE used = 1 AND due_at IS NOT NULL") == 1 })
+			eventually(t, "they were missed", func() bool {
+				return w.rows("contacts WHERE used = 1 AND due_at IS NOT NULL") == 1
+			})
 			w.callers(played, missed).over()
 			state := ""
 			eventually(t, "the contact knows", func() bool {
