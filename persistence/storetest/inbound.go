@@ -57,7 +57,8 @@ func callIn(t *testing.T, w *world) {
 		l.Rule.Policy != "" || l.Rule.Bot == "" {
 		t.Errorf("%+v, %+v", got, got.Last)
 	}
-	called, err := w.pg.CallIn(t.Context(), []engine.PhoneNumber{ours}, []engine.PhoneNumber{c.Number}, at().Add(time.Hour))
+	called, err := w.pg.CallIn(t.Context(), []engine.PhoneNumber{ours}, []engine.PhoneNumber{c.Number},
+		at().Add(time.Hour))
 	must(t, err)
 	if called.Last != nil {
 		t.Errorf("too long ago: %+v", called.Last)
