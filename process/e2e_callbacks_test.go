@@ -227,6 +227,9 @@ func TestNobodyTalksToUsTwice(t *testing.T) {
 	eventually(t, "they talk", func() bool {
 		return w.inbounds("to_number = '"+second+"' AND served_at IS NOT NULL") == 1
 	})
+	if n := w.rows("number_holds WHERE number = '" + second + "' AND hold_until IS NULL"); n != 1 {
+		t.Errorf("their number is held %d times", n)
+	}
 	refused := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": second})
 	if refused.status != 409 || refused.code() != "number_held" {
 		t.Errorf("%s", refused)
