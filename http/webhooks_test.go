@@ -243,6 +243,10 @@ func everyFact() (out []webhook.Fact) {
 	}
 	event(journal.AttemptEnded, ended)
 	event(journal.AttemptEnded, func(e *journal.Event) { ended(e); e.Campaign, e.Contact, e.Seq = "", "", 0 })
+	event(journal.AttemptEnded, func(e *journal.Event) {
+		ended(e)
+		e.Campaign, e.Contact, e.Seq, e.Data.Inbound = "", "", 0, true
+	})
 	event(journal.AttemptAbandoned, func(e *journal.Event) {
 		e.Contact, e.Attempt, e.Data = "c1", theAttempt, journal.Data{Cause: "no_seat"}
 	})

@@ -56,6 +56,7 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 			"NOT NULL DEFAULT 0",
 		"ALTER TABLE attempts ADD COLUMN revised_from text NOT NULL DEFAULT '', ADD COLUMN revisable_until timestamptz, " +
 			"ADD COLUMN voicemail_left_at timestamptz",
+		"ALTER TABLE attempts ADD COLUMN inbound boolean NOT NULL DEFAULT false, ADD COLUMN returns uuid",
 		"ALTER TABLE event_batches ADD COLUMN attempts uuid[], ADD COLUMN rows bytea, ADD COLUMN code bytea",
 		"ALTER TABLE contacts ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0",
 		`ALTER TABLE contacts ADD COLUMN last_conversation uuid, ADD COLUMN callback_of uuid,

@@ -50,9 +50,12 @@ Max-Forwards: 70
 		case f[0] == "any": // answered and hung up on, or refused
 			b += `<recv response="180" optional="true"/><recv response="486" optional="true" next="9"/>` +
 				`<recv response="503" optional="true" next="9"/>` + // of a process that is not up yet
+				// A process that died before its 200 left is followed by one that ends what may have begun.
+				`<recv request="BYE" optional="true" next="11"/>` +
 				`<recv response="200"/>` + request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n") +
 				`<recv request="BYE"/>` + response("200", "BYE", "", false) + `<nop next="10"/><label id="9"/>` +
-				request("ACK", "1", "-10", "[peer_tag_param]", "Content-Length: 0\n") + `<label id="10"/><pause milliseconds="1"/>`
+				request("ACK", "1", "-11", "[peer_tag_param]", "Content-Length: 0\n") + `<nop next="10"/><label id="11"/>` +
+				response("481", "BYE", "", false) + `<label id="10"/><pause milliseconds="1"/>`
 		case f[0] == "pause":
 			b += fmt.Sprintf("<pause milliseconds=%q/>\n", f[1])
 		case f[0] == "ack" && answer == "200":
@@ -227,6 +230,9 @@ func TestNobodyTalksToUsTwice(t *testing.T) {
 	eventually(t, "they talk", func() bool {
 		return w.inbounds("to_number = '"+second+"' AND served_at IS NOT NULL") == 1
 	})
+	if n := w.rows("number_holds WHERE number = '" + second + "' AND hold_until IS NULL"); n != 1 {
+		t.Errorf("their number is held %d times", n)
+	}
 	refused := w.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": second})
 	if refused.status != 409 || refused.code() != "number_held" {
 		t.Errorf("%s", refused)
@@ -371,7 +377,8 @@ func crossing(t *testing.T, killed bool) {
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(30 * time.Millisecond)}})
 	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
 	at, first := w, (*running)(nil)
-	if killed {
+	if killed { // who waits for a seat when it dies hears it ring until they hang up
+		w.policy(map[string]any{"callback_policy": "message"})
 		first = w.asProgram()
 		at = w.at(first.api)
 	}
@@ -419,7 +426,9 @@ func TestACallBackEndsTheContact(t *testing.T) {
 			missed := newNumber()
 			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
 				map[string]any{"contacts": []any{map[string]any{"mobile": missed}}}).expect(200)
-			eventually(t, "they were missed", func() bool { return w.rows("contacts WHERE used = 1 AND due_at IS NOT NULL") == 1 })
+			eventually(t, "they were missed", func() bool {
+				return w.rows("contacts WHERE used = 1 AND due_at IS NOT NULL") == 1
+			})
 			w.callers(played, missed).over()
 			state := ""
 			eventually(t, "the contact knows", func() bool {

@@ -156,3 +156,71 @@ func TestAnIncomingCallOfAnEarlierProcessIsEndedWithBYE(t *testing.T) {
 		t.Fatalf("%+v", es)
 	}
 }
+
+func TestOurByeWaitsForTheAck(t *testing.T) {
+	var s *sipstack.Stack
+	l := listen(t, func(e engine.LegEvent) {
+		if e.Kind == engine.LegAnswered {
+			s.HangUpLeg(e.Leg, engine.HangUpCause{Q850: 16})
+		}
+	})
+	var leg atomic.Value
+	s, _ = taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		leg.Store(c.Leg)
+		answer(s, l, c, "+4915112345678")
+	})
+	u := newUAS(t, nil)
+	send := func(method, branch, to, body string) {
+		contents := ""
+		if body != "" {
+			contents = "Content-Type: application/sdp\r\n"
+		}
+		u.send(addr(s), method+" sip:4930111@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+u.conn.LocalAddr().String()+
+			";branch=z9hG4bK"+branch+"\r\nFrom: <sip:+4915112345678@b>;tag=far\r\nTo: <sip:4930111@y>"+to+
+			"\r\nCall-ID: waits\r\nCSeq: 1 "+method+"\r\nContact: <sip:far@"+u.conn.LocalAddr().String()+">\r\n"+contents+
+			fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+	}
+	send("INVITE", "a", "", answerSDP)
+	ok := u.response(1)
+	eventually(t, "it is answered", func() bool { return leg.Load() != nil })
+	l.kind(leg.Load().(engine.LegID), engine.LegAnswered)
+	if n := s.Stats().Byes; ok.StatusCode != 200 || n != 0 {
+		t.Fatalf("%d BYEs before the ACK of %s", n, ok.StartLine())
+	}
+	send("INVITE", "a", "", answerSDP) // repeated: the same answer
+	u.again(ok, 2)
+	send("INVITE", "b", "", answerSDP) // the same call on another way
+	if r := u.response(2); r.StatusCode != 482 {
+		t.Errorf("%s", r.StartLine())
+	}
+	send("ACK", "c", ";tag="+toTagOf(ok), "")
+	bye := u.request(sip.BYE, 1)
+	u.reply(bye, addr(s), "200 OK", "", "", "")
+	l.expect(leg.Load().(engine.LegID), "answered(200) closed(200)")
+}
+
+func TestACallWithoutSDPIsRefused(t *testing.T) {
+	s, calls := taking(t, func(*sipstack.Stack, engine.IncomingCall) {})
+	u := newUAS(t, nil)
+	f := func(id, headers, body string, code int) {
+		t.Helper()
+		u.send(addr(s), "INVITE sip:1@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;rport;branch=z9hG4bK"+id+
+			"\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>\r\nCall-ID: "+id+"\r\nCSeq: 1 INVITE\r\n"+headers+
+			fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+		eventually(t, id, func() bool {
+			out, _ := u.responses()
+			for _, r := range out {
+				if r.CallID().Value() == id {
+					return r.StatusCode == code
+				}
+			}
+			return false
+		})
+	}
+	f("no-sdp", "Contact: <sip:a@b>\r\n", "", 488)
+	f("text", "Contact: <sip:a@b>\r\nContent-Type: text/plain\r\n", "hello", 415)
+	f("no-contact", "Content-Type: application/sdp\r\n", answerSDP, 400)
+	if n := calls.Load(); n != 0 {
+		t.Errorf("%d calls were reported", n)
+	}
+}

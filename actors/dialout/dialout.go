@@ -140,6 +140,9 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			o.d.Phone.RingLeg(c.In.Leg)
 		}
 	case *gaveUp:
+		if o.calls[m.attempt] == nil {
+			o.d.Phone.ForgetLegs(m.attempt)
+		}
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Left, Attempt: m.attempt})
 	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)

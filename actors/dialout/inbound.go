@@ -65,6 +65,8 @@ func (o *dialout) doInbound(ctx actor.Context, effect inbound.Effect) {
 	switch e := effect.(type) {
 	case inbound.Refuse:
 		d.Phone.RefuseLeg(e.Leg, e.Code)
+		id, _, _ := e.Leg.Attempt()
+		d.Phone.ForgetLegs(id)
 	case inbound.Ask:
 		self, of := o.self, o.came.Of[e.Attempt]
 		d.Phone.AttachLeg(e.Attempt, func(ev engine.LegEvent) {

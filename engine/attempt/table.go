@@ -98,9 +98,10 @@ func optsOut(m *Machine, ev Event) bool {
 // signalled says that the digit came by INFO, so that the media path does not know it.
 func signalled(_ *Machine, ev Event) bool { return ev.Leg != nil }
 
-// nextTrunk says that another trunk may be tried, while the attempt's INVITEs may leave.
+// nextTrunk says that another trunk may be tried, while the attempt's INVITEs may leave. A call that came
+// in is on one.
 func nextTrunk(m *Machine, ev Event) bool {
-	return m.classify(ev).NextTrunk && ev.At.Before(m.A.SendBy)
+	return !m.A.Inbound && m.classify(ev).NextTrunk && ev.At.Before(m.A.SendBy)
 }
 
 // transferable says that the bot has the call and may hand it over now.

@@ -88,3 +88,15 @@ func TestAnAnswerThatWouldComeTooLateIsNone(t *testing.T) {
 		t.Errorf("%v, want %v", r.call.SendBy, e.By)
 	}
 }
+
+// What keeps a call from being answered never becomes a call of ours.
+func TestACallThatCannotBeAnsweredIsNotDialled(t *testing.T) {
+	for _, why := range []engine.NotSentReason{engine.NotSentNoRoute, engine.NotSentTrunk, engine.NotSentMedia,
+		engine.NotSentExpired, engine.NotSentHeld, engine.NotSentCancelled} {
+		r := dialoutRig(t)
+		r.on(cameIn("bot"), "own a", "count caller", "write 1 attempt.reserved +intent")
+		r.on(&Durable{Step: 1}, "open media", "place leg a.1")
+		r.on(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = why }), "closemedia", "refuse a.1 480",
+			"count caller_turned_away", "over", "write 2 attempt.ended +free")
+	}
+}

@@ -52,7 +52,7 @@ func (rl *Rules) UnmarshalBinary(b []byte) error {
 // effects, and the answers in them.
 func variants() []any {
 	list := []any{
-		&Started{}, &Restarted{}, &PlaceDialout{}, &Durable{}, &TimerFired{}, &TrunkReserved{}, &PeerJoined{},
+		&Started{}, &Restarted{}, &PlaceDialout{}, &TakeCall{}, &Durable{}, &TimerFired{}, &TrunkReserved{}, &PeerJoined{},
 		&MediaOpened{}, &MediaClosed{}, &LegsAttached{}, &EligibilityKnown{}, &ContactLoaded{}, &NumbersSuppressed{},
 		&Erased{}, &SayAgain{}, &engine.LegEvent{}, &engine.MediaEvent{},
 		&Rules{}, &Dial{}, &SeatGranted{}, &Exclude{}, &Reopen{}, &Operate{}, &StoreResult{}, &ResultTimeout{}, &Rest{},

@@ -25,6 +25,7 @@ var portCases = []testCase{
 	{"a session that was lengthened is stored", lengthenedSession},
 	{"a lost leg that nobody watches any more has an end", unwatchedLegs},
 	{"a suppressed number is not dialled", suppressed},
+	{"a suppressed number may call, once at a time", incomingIntent},
 	{"a new contact has a number that is new", freshContact},
 	{"a new contact has a number that nobody has", personFresh},
 	{"a number is not called more often than its cap allows, in any campaign", cappedNumber},
@@ -112,6 +113,7 @@ var portCases = []testCase{
 
 // ownCases are the promises that only PostgreSQL's store makes.
 var ownCases = []testCase{
+	{"what is known of a caller is the last call from the number", callIn},
 	{"events of a dialout are stored once", dialoutEvents},
 	{"an import whose staged rows are lost is not activated", importLost},
 	{"an import is found by its request until it fails", importRequested},

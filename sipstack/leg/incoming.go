@@ -190,8 +190,6 @@ func (k *Table) RefuseLeg(id engine.LegID, code int) {
 	defer l.unlock()
 	if l.phase == phaseOffered {
 		l.refuse(code, engine.NotSentCancelled, "refused")
-		l.forgotten = l.forgotten || l.sink == nil // nobody will ask how it ended
-		l.setPurge()
 	}
 }
 
