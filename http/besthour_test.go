@@ -30,7 +30,8 @@ func TestWhatTheBestHourGainsIsShownWithItsInterval(t *testing.T) {
 	first := countries[0].(map[string]any)
 	hours, chances := first["hour_dials"].([]any), first["hour_chances"].([]any)
 	if len(countries) != 10 || first["region"] != "PL" || first["dials"] != 11.0 || len(hours) != 168 ||
-		hours[33] != 11.0 || len(chances) != 168 || chances[33].(float64) >= chances[32].(float64) || chances[32] != first["chance"] {
+		hours[33] != 11.0 || len(chances) != 168 ||
+		chances[33].(float64) >= chances[32].(float64) || chances[32] != first["chance"] {
 		t.Errorf("%d countries, the first %v", len(countries), first)
 	}
 	b.byKey("GET", "/api/v1/campaigns/cmp_9/best-hour", "").is(404, "campaign_not_found")

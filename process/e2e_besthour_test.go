@@ -50,7 +50,8 @@ func TestAViewerSeesWhatTheBestHourGains(t *testing.T) {
 	}
 	w.operator("GET", "/api/v1/campaigns/"+string(id)+"/best-hour", nil).expect(200).into(&told)
 	if !told.BestHour || told.With.Dials+told.Control.Dials != contacts ||
-		told.With.Answers+told.Control.Answers != answered || len(told.Countries) != 1 || told.Countries[0].Dials != contacts || told.Countries[0].Answers != answered {
+		told.With.Answers+told.Control.Answers != answered ||
+		len(told.Countries) != 1 || told.Countries[0].Dials != contacts || told.Countries[0].Answers != answered {
 		t.Errorf("%+v, %d were reached", told, answered)
 	}
 	// What was learned earlier: in Germany people answer in the evening.

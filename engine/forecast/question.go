@@ -272,6 +272,7 @@ func Ask(q *Question, halt func() bool) (t Told, ok bool) {
 func (q *Question) installation(played int, seed uint64) sim.Installation {
 	s := q.Settings
 	s.Bot, s.AlwaysOn, s.ConfigURL, s.Window.ContactZone = "bot", false, "", false
+	s.BestHour = false // people are measured without their habits
 	if len(s.Numbers) == 0 {
 		s.Numbers = []engine.PhoneNumber{placeholder}
 	}

@@ -49,10 +49,10 @@ type ranking struct {
 // rankingOf is what a ranking was made of; when it changes, another is made.
 type rankingOf struct {
 	Campaign engine.CampaignID
-	Version  int64     // of its settings
-	Through  time.Time // of the table
-	Period   int64     // number of the piece of time
-	Limit    int       // nobody is passed over by more of their lane, apart from those who have been there as long
+	Version  int64 // of its settings
+	Through  int64 // of the table, in Unix time
+	Period   int64 // number of the piece of time
+	Limit    int   // nobody is passed over by more of their lane, apart from those who have been there as long
 }
 
 func newRanking(of rankingOf, table besthour.Table, w window.Window, at time.Time) *ranking {
@@ -75,7 +75,7 @@ func (r *ranking) ranks(e *queuedContact) bool {
 	return r != nil && !e.seatedOnly && (e.row.DueClass == contact.DueFirst || e.retry())
 }
 
-// place values a contact that is in the look-ahead for the first time, or when the hour has changed.
+// place says where a contact stands: whether it is of the control, and what it gains.
 func (r *ranking) place(e *queuedContact) {
 	e.control = besthour.Control(r.of.Campaign, e.row.ID)
 	if e.control {
@@ -134,7 +134,7 @@ func (s *Dialler) rank() {
 		s.Queue.rank(nil)
 		return
 	}
-	of := rankingOf{Campaign: c.ID, Version: c.Version, Through: s.Hours.Through,
+	of := rankingOf{Campaign: c.ID, Version: c.Version, Through: s.Hours.Through.Unix(),
 		Period: s.now.Unix() / int64(rankedFor/time.Second), Limit: s.lookAhead()}
 	if r := s.Queue.ranking; r == nil || r.of != of {
 		s.Queue.rank(newRanking(of, s.Hours, c.Settings.Window, s.now))
