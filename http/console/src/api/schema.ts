@@ -48,7 +48,11 @@ export interface paths {
          * @description An open contact with the same number gets the metadata merged and is not dialled twice (`queued`,
          *     reason `merged`); a final one is reopened. `not_before`, `expires_at` and `priority` say when the person may be
          *     called and how soon among those due: until `not_before` the contact waits (`queued`, reason `not_before`), and
-         *     one that is not reached before `expires_at` ends as `expired`. Of an open contact the newest stand. A number that was called as often as the installation
+         *     one that is not reached before `expires_at` ends as `expired`. Of an open contact the newest stand. `alternates` are
+         *     further numbers of the person, tried in their order: the next after an invalid one at once, and after as many
+         *     unanswered calls as the campaign's cadence says. A number that a contact has beside its first belongs to that contact
+         *     (`number_position`) and is called next; a list of alternates takes the place of the contact's. Whoever asked at any of
+         *     the numbers not to be called is not called again in this campaign (409 `suppressed`). A number that was called as often as the installation
          *     allows within its period waits (`queued`, reason `callee_cap`). Running and paused campaigns accept. Scope `trigger`.
          */
         post: operations["trigger"];
@@ -69,7 +73,7 @@ export interface paths {
         put?: never;
         /**
          * Suppress contacts of a campaign
-         * @description Exactly one of `mobile` and `match`. From the answer on no call leaves for these contacts; ringing
+         * @description Exactly one of `mobile` and `match`. A number stands for everybody who has it among theirs. From the answer on no call leaves for these contacts; ringing
          *     ones are cancelled, live conversations are left alone. Scope `exclude`.
          */
         post: operations["exclude"];
@@ -592,6 +596,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/windows": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * When a campaign calls
+         * @description Its calling window within its calendars; with `phone`, for the contact of that number, by its clock and its country's calendars.
+         */
+        get: operations["getCampaignWindows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/simulate": {
         parameters: {
             query?: never;
@@ -1025,6 +1054,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/best-hour": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What dialling at the best hour gains in a campaign
+         * @description With the option `best_hour` a tenth of the contacts, the control, is dialled as without it. This says how many dials of
+         *     either a person answered, over all runs, and the hours at which people answer, as learned from the attempts of this
+         *     installation in the last 90 days. Dials are counted ten to twenty minutes after they were made. A user, or an API key
+         *     with the scope `read`.
+         */
+        get: operations["campaignBestHour"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/breakdown": {
         parameters: {
             query?: never;
@@ -1297,6 +1354,10 @@ export interface paths {
          *     none ever is. Rows that are no contacts are counted and listed (`rejected`): invalid ones,
          *     numbers that stand twice or are in the campaign, excluded and suppressed ones. Sending the same
          *     file again is harmless: its numbers are duplicates then.
+         *
+         *     Columns `phone_number_2` to `phone_number_5` are further numbers of the person, tried in their order, and
+         *     `phone_number_2_label` and so on say what they are; empty cells, and a number that the row has already, are left out.
+         *     A contact is known by its first number: a number beside it may be somebody else's too.
          *
          *     With an `Idempotency-Key` the file can be sent again after whatever went wrong: an import that failed or was broken off
          *     left nothing, and the next try begins anew; one that came to its end is answered again (`Idempotent-Replayed: true`)
@@ -1905,9 +1966,10 @@ export interface paths {
         post?: never;
         /**
          * Erase a person
-         * @description Takes number and variables of a person out of every campaign, call, report, recording and stored reply. Rows stay, with a tombstone
+         * @description Takes numbers and variables of a person out of every campaign, call, report, recording and stored reply. Rows stay, with a tombstone
          *     (`erased:…`) in the place of the number, so that counters, history and audit stay as they are. Where the person may still be called the
-         *     contact is excluded first. 409 `person_in_call` while a call with the person is not over, `person_in_import` while a file with the number
+         *     contact is excluded first. Any of the person's numbers will do, and all of them go; one that somebody else has too stays theirs.
+         *     409 `person_in_call` while a call with the person is not over, `person_in_import` while a file with the number
          *     is being imported, `recording_in_progress` for a moment after a recorded call, 503 `spool_waiting` while writes of live calls wait for the database: ask
          *     again. Asking again is harmless. Role `admin`.
          */
@@ -1991,6 +2053,105 @@ export interface paths {
          *     defaults with `window`; any that are sent take their place. Nothing is changed.
          */
         post: operations["previewCadence"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List calendars, by name
+         * @description A calendar has opening hours and holidays; campaigns name several in `calendar_ids` and call when all are open.
+         */
+        get: operations["listCalendars"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars/choices": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** Built-in sets of holidays, and presets of hours by country */
+        get: operations["listCalendarChoices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars/{calendar_id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        /** One calendar */
+        get: operations["getCalendar"];
+        /**
+         * Create or edit a calendar
+         * @description Without `version` it is created. An edit names the version that it was made from, as `version` or as
+         *     `If-Match: "<version>"`; 409 `version_conflict` shows in `current` the calendar that holds now. What is left out is
+         *     none; only an uploaded file stays until `holidays_file` is sent, `null` included. An edit holds at once, in running
+         *     campaigns too. Role `operator`; a calendar with `countries`, before or after, needs `admin`.
+         */
+        put: operations["putCalendar"];
+        post?: never;
+        /**
+         * Delete a calendar
+         * @description 409 `calendar_in_use` while a campaign names it; `errors` names them. Role `operator`; a calendar with `countries`
+         *     needs `admin`.
+         */
+        delete: operations["deleteCalendar"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calendars/{calendar_id}/windows": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        /** When a calendar is open */
+        get: operations["getCalendarWindows"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2639,6 +2800,23 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "inbound.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A call that came in is over. */
+        post: operations["onInboundEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "abandon.recorded": {
         parameters: {
             query?: never;
@@ -3071,11 +3249,26 @@ export interface components {
         TriggerRequest: {
             campaign_id: string;
             mobile: components["schemas"]["E164"];
+            alternates?: components["schemas"]["Alternates"];
             metadata?: components["schemas"]["Metadata"];
             not_before?: components["schemas"]["NotBefore"];
             expires_at?: components["schemas"]["ExpiresAt"];
             priority?: components["schemas"]["Priority"];
         };
+        /**
+         * @description Further numbers of the person, in the order in which they are tried. An empty list, or none, leaves a known contact those it has.
+         * @example [
+         *       {
+         *         "number": "+4930901820",
+         *         "label": "office"
+         *       }
+         *     ]
+         */
+        Alternates: {
+            number: components["schemas"]["E164"];
+            /** @description What the number is; printable, at most 40 bytes. */
+            label?: string;
+        }[];
         /**
          * Format: date-time
          * @description The person is called from then on: RFC 3339 with its offset, within 90 days.
@@ -3101,6 +3294,8 @@ export interface components {
             attempt_id?: string;
             next_eligible_at?: components["schemas"]["When"];
             reason?: string;
+            /** @description Which of the contact's numbers `mobile` is, when it is not the first. */
+            number_position?: number;
         };
         ExcludeRequest: {
             campaign_id: string;
@@ -3144,6 +3339,13 @@ export interface components {
             attempt_id: string;
             /** @description Its last 8 characters. */
             short_id: string;
+            /**
+             * @description inbound: the person called us, `to_number` is theirs (empty when withheld) and `from_number` ours. Such a call is no attempt and in no figure of a campaign.
+             * @enum {string}
+             */
+            direction: "outbound" | "inbound";
+            /** @description Of an inbound call: the call that the person calls back, as far as known. */
+            returns_call_id?: string;
             run?: number;
             pass?: number;
             /** @description Absent when the attempt was not consumed. */
@@ -3155,6 +3357,8 @@ export interface components {
             awaiting_result: boolean;
             /** @enum {string} */
             abandon_cause?: "no_seat" | "late_connect" | "capacity_loss";
+            /** @description Of a person with several numbers, the one that was called. */
+            to_number: string;
             from_number: string;
             trunk?: string;
             started_at: components["schemas"]["WhenOrNull"];
@@ -3231,6 +3435,13 @@ export interface components {
             attempt_id: string;
             /** @description Its last 8 characters. */
             short_id: string;
+            /**
+             * @description inbound: the person called us, `to_number` is theirs (empty when withheld) and `from_number` ours. Such a call is no attempt and in no figure of a campaign.
+             * @enum {string}
+             */
+            direction: "outbound" | "inbound";
+            /** @description Of an inbound call: the call that the person calls back, as far as known. */
+            returns_call_id?: string;
             run?: number;
             pass?: number;
             /** @description Absent when the attempt was not consumed. */
@@ -3242,6 +3453,7 @@ export interface components {
             awaiting_result: boolean;
             /** @enum {string} */
             abandon_cause?: "no_seat" | "late_connect" | "capacity_loss";
+            to_number: string;
             from_number: string;
             trunk?: string;
             started_at: components["schemas"]["WhenOrNull"];
@@ -3285,7 +3497,6 @@ export interface components {
             campaign_id?: string;
             contact_id?: string;
             bot_id: string;
-            to_number: string;
             result?: {
                 disposition?: string;
                 sub_disposition?: string;
@@ -3531,7 +3742,7 @@ export interface components {
             /** @description As the file has it, shortened. */
             phone_number: string;
             /** @enum {string} */
-            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
+            reason: "invalid_number" | "premium_number" | "emergency_number" | "short_number" | "malformed_row" | "variables_invalid" | "times_invalid" | "numbers_invalid" | "destination_not_allowed" | "duplicate" | "excluded" | "suppressed";
             message: string;
         };
         /** @enum {string} */
@@ -3680,7 +3891,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_calendar" | "change_calendar" | "delete_calendar" | "refresh_calendar" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -3722,6 +3933,8 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
+            /** @description Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open. */
+            calendar_ids?: string[];
             /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool?: components["schemas"]["E164"][];
             /**
@@ -3736,6 +3949,11 @@ export interface components {
             retry_delay_s?: number;
             /** @description A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which outcomes that the cadence leaves out keep. */
             cadence_id?: string;
+            /**
+             * @description Among contacts of equal priority and attempt number, those more likely to answer now than at other hours are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).
+             * @default false
+             */
+            best_hour?: boolean;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -3814,6 +4032,13 @@ export interface components {
              * @default false
              */
             callback_detection?: boolean;
+            /**
+             * @description What becomes of a contact who calls the number that called within 30 days: reject, message (see `callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the installation. */
+            callback_message_id?: string;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -3893,6 +4118,8 @@ export interface components {
              * @default false
              */
             always_on?: boolean;
+            /** @description Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open. */
+            calendar_ids?: string[];
             /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool?: components["schemas"]["E164"][];
             /**
@@ -3906,6 +4133,11 @@ export interface components {
              */
             retry_delay_s?: number;
             cadence_id?: string | null;
+            /**
+             * @description Among contacts of equal priority and attempt number, those more likely to answer now than at other hours are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).
+             * @default false
+             */
+            best_hour?: boolean;
             /** @description Left out = the default list; empty = none. */
             retry_on_system?: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -3983,6 +4215,9 @@ export interface components {
              * @default false
              */
             callback_detection?: boolean;
+            /** @enum {string|null} */
+            callback_policy?: "reject" | "message" | "bot" | null;
+            callback_message_id?: string | null;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -4041,6 +4276,8 @@ export interface components {
              * @default false
              */
             always_on: boolean;
+            /** @description Calendars (`/api/v1/calendars`): the campaign calls when its window and all of them are open. */
+            calendar_ids: string[];
             /** @description Outbound numbers; each call takes the least recently used one. */
             number_pool: components["schemas"]["E164"][];
             /**
@@ -4055,6 +4292,11 @@ export interface components {
             retry_delay_s: number;
             /** @description A cadence (`/api/v1/cadences`): when each outcome is redialled. Absent: after `retry_delay_s` alone, which outcomes that the cadence leaves out keep. */
             cadence_id?: string;
+            /**
+             * @description Among contacts of equal priority and attempt number, those more likely to answer now than at other hours are dialled first, as learned from this installation's attempts. A tenth of the contacts is dialled without it, for comparison (`/api/v1/campaigns/{campaign_id}/best-hour`).
+             * @default false
+             */
+            best_hour: boolean;
             /** @description Left out = the default list; empty = none. */
             retry_on_system: components["schemas"]["Outcome"][];
             /** @description Bot dispositions that are redialled; may be empty. */
@@ -4133,6 +4375,13 @@ export interface components {
              * @default false
              */
             callback_detection: boolean;
+            /**
+             * @description What becomes of a contact who calls the number that called within 30 days: reject, message (see `callback_message_id`) or bot, which is told `direction`: `inbound`. Absent: as the number says.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description The message (`/api/v1/voicemails`) for `callback_policy` message; absent: the information message of the installation. */
+            callback_message_id?: string;
             /**
              * @description An excluded contact stays so, even when added again by file or API.
              * @default true
@@ -4372,6 +4621,46 @@ export interface components {
             median: number;
             high: number;
             real: number;
+        };
+        /** @description Dials that rang, and how many of them a person answered. Callbacks are not counted. */
+        Dialled: {
+            dials: number;
+            answers: number;
+        };
+        BestHour: {
+            /** @description Whether the campaign has the option now. */
+            best_hour: boolean;
+            with: components["schemas"]["Dialled"];
+            control: components["schemas"]["Dialled"];
+            /**
+             * @description By how many points of a hundred more dials are answered with the option than without, with its 95 % interval
+             *     (Newcombe); null before both have dials.
+             */
+            difference: {
+                points: number;
+                low: number;
+                high: number;
+                /** @description The interval is without 0. */
+                clear: boolean;
+            } | null;
+            /**
+             * Format: date-time
+             * @description The dials until then are counted; null before any is.
+             */
+            through: string | null;
+            /** @description The ten countries with most dials, the most first. */
+            countries: {
+                /** @description ISO 3166 of the country; "" for numbers without a known one. */
+                region: string;
+                dials: number;
+                answers: number;
+                /** @description That a person answers, at whatever hour: 0 to 1. */
+                chance: number;
+                /** @description For each hour of the week by the clock of the number, weekday · 24 + hour from Sunday's midnight on: 168. */
+                hour_dials: number[];
+                /** @description The chance of an answer in each of these hours, 0 to 1; with few dials it is that of its country. */
+                hour_chances: number[];
+            }[];
         };
         BackTests: {
             /** @description By run, the latest first; 20 at most. */
@@ -4704,6 +4993,15 @@ export interface components {
         Contact: {
             contact_id: string;
             phone_number: string;
+            /** @description The person's other numbers, in the order in which they are tried; absent when there is none. */
+            alternates?: {
+                number: string;
+                label?: string;
+                /** @description It is invalid, or on the suppression list, and is not called any more in this run. */
+                barred?: boolean;
+            }[];
+            /** @description Of several numbers, the one that is called next. */
+            next_number?: string;
             status: components["schemas"]["ContactStatus"];
             reason?: string;
             /** @description Made, out of max_attempts; the one that lives counts once its INVITE left. */
@@ -4734,6 +5032,13 @@ export interface components {
         ContactDetail: {
             contact_id: string;
             phone_number: string;
+            alternates?: {
+                number: string;
+                label?: string;
+                /** @description It is invalid, or on the suppression list, and is not called any more in this run. */
+                barred?: boolean;
+            }[];
+            next_number?: string;
             status: components["schemas"]["ContactStatus"];
             reason?: string;
             /** @description Made, out of max_attempts; the one that lives counts once its INVITE left. */
@@ -4822,7 +5127,7 @@ export interface components {
             }[];
         };
         /**
-         * @description A rule for each class of outcomes (busy, no_answer, machine, congestion, rejected, connected, failed), apart by `·`, `;` or lines: the nth attempt of the class takes the nth step, the last step holds for those after it. A step is a delay (30s, 5m, 3h, 2d), `another part of the day` (morning, afternoon, evening) or `next day`. `at most 4` at the end of a rule is the most attempts of the class, a rule `at most 3 a day` the most on a calling day. A class without a rule keeps the Retry Delay.
+         * @description A rule for each class of outcomes (busy, no_answer, machine, congestion, rejected, connected, failed), apart by `·`, `;` or lines: the nth attempt of the class takes the nth step, the last step holds for those after it. A step is a delay (30s, 5m, 3h, 2d), `another part of the day` (morning, afternoon, evening) or `next day`. `at most 4` at the end of a rule is the most attempts of the class, a rule `at most 3 a day` the most on a calling day, a rule `next number after 2` after how many unanswered calls in a row the next number of a person with several is called (2 if it does not say). A class without a rule keeps the Retry Delay.
          * @example busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day, at most 4 · at most 3 a day
          */
         CadenceRules: string;
@@ -4835,6 +5140,125 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        /**
+         * @description Hours of each weekday, apart; a weekday that is left out is closed. An end at or before the beginning is on the next day; the hours belong to the day on which they begin.
+         * @example {
+         *       "Mon": [
+         *         "09:00-12:00",
+         *         "13:00-18:00"
+         *       ],
+         *       "Fri": [
+         *         "09:00-12:00"
+         *       ]
+         *     }
+         */
+        CalendarHours: {
+            Mon?: components["schemas"]["CalendarSpan"][];
+            Tue?: components["schemas"]["CalendarSpan"][];
+            Wed?: components["schemas"]["CalendarSpan"][];
+            Thu?: components["schemas"]["CalendarSpan"][];
+            Fri?: components["schemas"]["CalendarSpan"][];
+            Sat?: components["schemas"]["CalendarSpan"][];
+            Sun?: components["schemas"]["CalendarSpan"][];
+        };
+        /** @example 09:00-18:00 */
+        CalendarSpan: string;
+        /** @description A date with hours of its own, in place of its weekday's and of a holiday; none means closed. */
+        CalendarException: {
+            /** Format: date */
+            date: string;
+            hours?: components["schemas"]["CalendarSpan"][];
+        };
+        Calendar: {
+            calendar_id: string;
+            name: string;
+            /** @description The clock that it goes by; null: that of the campaign's window, or the contact's. */
+            zone: string | null;
+            /** @description null: at any time, apart from holidays and exceptions. */
+            hours: components["schemas"]["CalendarHours"] | null;
+            /** @description Built-in sets of holidays. */
+            holiday_sets: string[];
+            holidays_url: string | null;
+            /** @description The last good file of holidays. */
+            holidays_file: {
+                /** @description Holidays from it, from last year on for ten years. */
+                days: number;
+                /**
+                 * Format: date-time
+                 * @description When it came.
+                 */
+                read_at: string;
+                /**
+                 * Format: date-time
+                 * @description When it was last asked for.
+                 */
+                tried_at: string;
+                /** @description Why it could not be had anew. */
+                problem: string | null;
+            } | null;
+            exceptions: components["schemas"]["CalendarException"][];
+            /** @description Countries for whose numbers it holds in every campaign. */
+            countries: string[];
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        /** @description `name` is required without a `preset`. */
+        CalendarRequest: {
+            id?: string;
+            name?: string;
+            /** @description A preset (`/api/v1/calendars/choices`); what is sent takes the place of its parts. */
+            preset?: string;
+            zone?: string | null;
+            hours?: components["schemas"]["CalendarHours"] | null;
+            /**
+             * @example [
+             *       "DE-BY"
+             *     ]
+             */
+            holiday_sets?: string[];
+            /** @description An iCalendar file (RFC 5545) with an event for each holiday, fetched now and then daily. The last good one stays when it cannot be had; the calendar and the health say so. */
+            holidays_url?: string | null;
+            /** @description The text of such a file. */
+            holidays_file?: string | null;
+            exceptions?: components["schemas"]["CalendarException"][];
+            /**
+             * @example [
+             *       "DE"
+             *     ]
+             */
+            countries?: string[];
+            /** @description The version that was edited; left out, the calendar is created. */
+            version?: number;
+        };
+        Windows: {
+            /** @description By whose clock times are written. */
+            zone: string;
+            /** @description When it is open next, now included; null: not within 400 days. */
+            opens_at: components["schemas"]["WhenOrNull"];
+            /**
+             * @description The calendar that is closed now, with the holiday if it is for one.
+             * @example Germany (Weihnachtstag)
+             */
+            closed_by: string | null;
+            /** @description In their order; those that follow at once are one. */
+            openings: {
+                /** Format: date-time */
+                from: string;
+                /** Format: date-time */
+                to: string;
+            }[];
+            /** @description Holidays and exceptions of the calendars. */
+            special_days: {
+                /** Format: date */
+                date: string;
+                calendar: string;
+                holiday: string | null;
+                hours: components["schemas"]["CalendarSpan"][];
+            }[];
         };
         CadenceRequest: {
             name: string;
@@ -5247,6 +5671,13 @@ export interface components {
             day_cap: number;
             rest_s: number;
             answer_floor_pct: number;
+            /**
+             * @description Absent: reject.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            callback_bot_id?: string;
+            callback_message_id?: string;
             /** @enum {string} */
             state: "active" | "resting" | "quarantined" | "retired";
         };
@@ -5258,6 +5689,13 @@ export interface components {
             day_cap: number;
             rest_s: number;
             answer_floor_pct: number;
+            /**
+             * @description Absent: reject.
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            callback_bot_id?: string;
+            callback_message_id?: string;
             /**
              * @description At this moment. Strikes quarantine a number until an operator makes it active again.
              * @enum {string}
@@ -5301,6 +5739,16 @@ export interface components {
              */
             answer_floor_pct?: number;
             /**
+             * @description What becomes of a call to the number. A caller who was called from it within 30 days gets what the campaign says (`callback_policy`), if it says something. reject: it is refused, as the trunk's `inbound` says. message: it is answered, the message is played, the call ends. bot: it gets a seat of `callback_bot_id`, which is told `direction`: `inbound`.
+             * @default reject
+             * @enum {string}
+             */
+            callback_policy?: "reject" | "message" | "bot";
+            /** @description Needed for the policy bot. */
+            callback_bot_id?: string;
+            /** @description The message (`/api/v1/voicemails`) for the policy message; absent: the information message of the installation. */
+            callback_message_id?: string;
+            /**
              * @default active
              * @enum {string}
              */
@@ -5319,10 +5767,10 @@ export interface components {
                 name: string;
                 ok: boolean;
                 /**
-                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `stun_away`: a STUN server does not answer; its last address stays in use.
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `holidays_stale`: a calendar's file of holidays cannot be had anew; those known so far hold. `stun_away`: a STUN server does not answer; its last address stays in use.
                  * @enum {string}
                  */
-                warning?: "no_trunk" | "membership_away" | "stun_away";
+                warning?: "no_trunk" | "membership_away" | "holidays_stale" | "stun_away";
                 /** @description What is wrong and what to do. */
                 detail?: string;
                 /**
@@ -5333,7 +5781,7 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "inbound.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
         Webhook: {
             id: string;
             url: string;
@@ -6937,6 +7385,44 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getCampaignWindows: {
+        parameters: {
+            query?: {
+                /** @description Now when left out. */
+                from?: string;
+                /** @description 14 days after `from` when left out; at most 62. */
+                to?: string;
+                phone?: components["schemas"]["E164"];
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its openings. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Windows"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     simulate: {
         parameters: {
             query?: never;
@@ -7126,7 +7612,7 @@ export interface operations {
                 page_size?: components["parameters"]["PageSize"];
                 /** @description Contacts in this status; `unanswered`: whose last attempt rang and was not answered, also if now `failed`, as the counter counts them. */
                 status?: components["schemas"]["ContactFilter"];
-                /** @description The contact with this number. */
+                /** @description The contacts that have this number among theirs. */
                 number?: components["schemas"]["E164"];
                 /** @description Contacts by the state of their newest callback: `requested` is everybody who has one in this run, whatever became of it; `pending` who is still to be called back. `callbacks` of the campaign counts callbacks, also a contact's second. */
                 callback?: components["schemas"]["CallbackState"];
@@ -7183,6 +7669,7 @@ export interface operations {
                 "application/json": {
                     contacts: {
                         mobile: components["schemas"]["E164"];
+                        alternates?: components["schemas"]["Alternates"];
                         metadata?: components["schemas"]["Metadata"];
                         not_before?: components["schemas"]["NotBefore"];
                         expires_at?: components["schemas"]["ExpiresAt"];
@@ -7253,7 +7740,7 @@ export interface operations {
                  *     }
                  */
                 "application/json": {
-                    /** @description Each `{"mobile", "metadata", "not_before", "expires_at", "priority"}`, of which mobile is required; one that is not is `invalid`. */
+                    /** @description Each `{"mobile", "alternates", "metadata", "not_before", "expires_at", "priority"}`, of which mobile is required; one that is not is `invalid`. */
                     contacts: unknown[];
                 };
             };
@@ -7578,6 +8065,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BackTests"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    campaignBestHour: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BestHour"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -8072,7 +8591,7 @@ export interface operations {
                  */
                 default_country?: string;
                 /**
-                 * @description Renames columns: the name in the file's first line to `phone_number`, to another variable, or to `""` to leave the column
+                 * @description Renames columns: the name in the file's first line to `phone_number`, `phone_number_2` and the like, to another variable, or to `""` to leave the column
                  *     out. Others keep their names. 422 `missing_column` when the file has no such column.
                  */
                 mapping?: string;
@@ -9500,6 +10019,241 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listCalendars: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        calendars: components["schemas"]["Calendar"][];
+                        total: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCalendarChoices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What calendars can be made of. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        holiday_sets: {
+                            /**
+                             * @description ISO 3166 code of the country or region.
+                             * @example DE-BY
+                             */
+                            code: string;
+                            /** @example Germany */
+                            country: string;
+                        }[];
+                        presets: {
+                            /** @example fr-solicitation */
+                            preset: string;
+                            name: string;
+                            hours: components["schemas"]["CalendarHours"];
+                            holiday_sets: string[];
+                            countries: string[];
+                            /** @description The law or code that says so. */
+                            source: string;
+                            /** Format: date */
+                            since: string;
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCalendar: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The calendar. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putCalendar: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+                /** @description The `version` that was edited, in double quotes or bare. */
+                "If-Match"?: string;
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CalendarRequest"];
+            };
+        };
+        responses: {
+            /** @description Edited. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            /** @description Created. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteCalendar: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Deleted. */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCalendarWindows: {
+        parameters: {
+            query?: {
+                /** @description Now when left out. */
+                from?: string;
+                /** @description 14 days after `from` when left out; at most 62. */
+                to?: string;
+                /**
+                 * @description The clock of a calendar without one; UTC when left out.
+                 * @example Europe/Berlin
+                 */
+                zone?: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                calendar_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its openings. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Windows"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listBots: {
         parameters: {
             query?: never;
@@ -10743,6 +11497,44 @@ export interface operations {
                 "application/json": {
                     /** @constant */
                     type: "dialout.ended";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onInboundEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "inbound.ended";
                     /**
                      * Format: date-time
                      * @description When it happened.
