@@ -103,7 +103,8 @@ func scenario(steps string) string {
 
 var phrase = map[string]string{"100": "Trying", "180": "Ringing", "183": "Session Progress", "200": "OK",
 	"401": "Unauthorized",
-	"403": "Forbidden", "481": "Call/Transaction Does Not Exist", "486": "Busy Here", "487": "Request Terminated", "503": "Service Unavailable"}
+	"403": "Forbidden", "481": "Call/Transaction Does Not Exist",
+	"486": "Busy Here", "487": "Request Terminated", "503": "Service Unavailable"}
 
 func response(code, method, with string, crossed bool) string {
 	var h strings.Builder

@@ -44,9 +44,6 @@ const (
 	Bot     Policy = "bot"
 )
 
-// Policies lists them.
-var Policies = []Policy{Reject, Message, Bot}
-
 // Rule is the policy with what it needs.
 type Rule struct {
 	Policy  Policy
