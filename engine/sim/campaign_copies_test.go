@@ -26,6 +26,7 @@ var mayKeep = map[string]string{
 	"process.owned":         "answers run.Process.Owned",
 	"process.port":          "legs that the process can be asked for",
 	"process.media":         "media paths: the audio, and the bot's socket",
+	"hours.noted":           "which ends were learned from, as the database's mark tells the learner",
 	"watched.attached":      "bots on the network, by which the checker judges",
 }
 
