@@ -90,9 +90,7 @@ func TestTheBestHourOnlyOrdersALaneAndStarvesNobody(t *testing.T) {
 			case 0, 1:
 				c := someone(i+1, contact.DueClass(rapid.IntRange(0, 3).Draw(t, "class")), rapid.IntRange(0, 2).Draw(t, "used"),
 					at.Add(-time.Duration(rapid.IntRange(0, 120).Draw(t, "due"))*time.Minute))
-				if o.Overdue == 0 { // overdue retries go by time alone
-					c.Precedence = rapid.IntRange(0, 1).Draw(t, "precedence")
-				}
+				c.Precedence = rapid.IntRange(0, 1).Draw(t, "precedence")
 				q.Push(c)
 				in[c.ID] = c
 				held = max(held, len(in))

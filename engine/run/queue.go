@@ -3,6 +3,8 @@ package run
 import (
 	"container/heap"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +18,8 @@ import (
 // Queue is the run's look-ahead: due contacts in dialling order. Contacts that wait for a seat of
 // their own are kept apart, so that they do not hold up the others.
 type Queue struct {
-	rows, seatedOnly *queueHeap // by contact.Order without the overdue
-	retries          *queueHeap // the retries among rows, earliest due time first
+	rows, seatedOnly *queueHeap         // by contact.Order without the overdue
+	retries          map[int]*queueHeap // the retries among rows by precedence, earliest due time first
 	byID             map[engine.ContactID]*queuedContact
 	ranking          *ranking // nil without the option Best hour
 }
@@ -37,15 +39,23 @@ type queuedContact struct {
 // NewQueue gives an empty look-ahead.
 func NewQueue() Queue {
 	inOrder := func(a, b *queuedContact) bool { return contact.Order{}.Before(&a.row, &b.row) }
-	byTime := func(a, b *queuedContact) bool {
-		if !a.row.DueAt.Equal(*b.row.DueAt) {
-			return a.row.DueAt.Before(*b.row.DueAt)
-		}
-		return a.row.Position < b.row.Position
-	}
 	return Queue{rows: &queueHeap{before: inOrder}, seatedOnly: &queueHeap{before: inOrder},
-		retries: &queueHeap{before: byTime, slot: 1},
-		byID:    map[engine.ContactID]*queuedContact{}}
+		retries: map[int]*queueHeap{}, byID: map[engine.ContactID]*queuedContact{}}
+}
+
+// retriesOf are those of the precedence of a retry.
+func (q *Queue) retriesOf(e *queuedContact) *queueHeap {
+	h := q.retries[e.row.Precedence]
+	if h == nil {
+		h = &queueHeap{slot: 1, before: func(a, b *queuedContact) bool {
+			if !a.row.DueAt.Equal(*b.row.DueAt) {
+				return a.row.DueAt.Before(*b.row.DueAt)
+			}
+			return a.row.Position < b.row.Position
+		}}
+		q.retries[e.row.Precedence] = h
+	}
+	return h
 }
 
 // Len counts all contacts, including those that wait for a seat of their own.
@@ -89,7 +99,7 @@ func (q *Queue) add(c contact.Contact, seatedOnly bool) *queuedContact {
 	}
 	e := q.stand(q.rows, c, false)
 	if e.retry() {
-		heap.Push(q.retries, e)
+		heap.Push(q.retriesOf(e), e)
 	}
 	if r := q.ranking; r.ranks(e) {
 		r.place(e)
@@ -158,8 +168,10 @@ func (q *Queue) first(o contact.Order, seat bool) (e *queuedContact) {
 		}
 	}
 	choose(q.rows)
-	if len(q.retries.list) > 0 && o.Promoted(&q.retries.list[0].row) {
-		choose(q.retries)
+	for _, h := range q.retries {
+		if len(h.list) > 0 && o.Promoted(&h.list[0].row) {
+			choose(h)
+		}
 	}
 	if seat {
 		choose(q.seatedOnly)
@@ -193,7 +205,10 @@ func (q *Queue) Take(id engine.ContactID) (contact.Contact, bool) {
 	}
 	heap.Remove(q.rows, e.place[0])
 	if e.retry() {
-		heap.Remove(q.retries, e.place[1])
+		h := q.retriesOf(e)
+		if heap.Remove(h, e.place[1]); len(h.list) == 0 {
+			delete(q.retries, e.row.Precedence)
+		}
 	}
 	if r := q.ranking; r.ranks(e) && e.control {
 		heap.Remove(r.control, e.place[r.control.slot])
@@ -246,7 +261,9 @@ func (q *Queue) MarshalBinary() ([]byte, error) {
 		}
 		return list
 	}
-	image.Retries = places(q.retries)
+	for _, precedence := range slices.Sorted(maps.Keys(q.retries)) {
+		image.Retries = append(image.Retries, places(q.retries[precedence])...)
+	}
 	if r := q.ranking; r != nil {
 		image.Ranking = &rankingImage{Of: r.of, Table: r.table, Window: r.window, At: r.at, Picks: r.picks,
 			Passed: r.passed, Control: places(r.control), Gain: places(r.gain), Waited: places(r.waited)}
@@ -274,7 +291,8 @@ func (q *Queue) UnmarshalBinary(b []byte) error {
 		if i < 0 || i >= len(read.rows.list) || !read.rows.list[i].retry() {
 			return errNoRetry
 		}
-		heap.Push(read.retries, read.rows.list[i])
+		e := read.rows.list[i]
+		heap.Push(read.retriesOf(e), e)
 	}
 	for i := range image.SeatedOnly {
 		read.stand(read.seatedOnly, image.SeatedOnly[i], true)

@@ -26,7 +26,7 @@ func TestTheLookAheadKeepsTheOrder(t *testing.T) {
 				due := t0.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "due")) * time.Second)
 				c := contact.Contact{ID: engine.ContactID(fmt.Sprint(i)), Position: int64(i), DueAt: &due,
 					DueClass: contact.DueClass(rapid.IntRange(0, 3).Draw(t, "class")), Used: rapid.IntRange(0,
-						2).Draw(t, "used")}
+						2).Draw(t, "used"), Precedence: rapid.IntRange(-1, 1).Draw(t, "precedence")}
 				q.Push(c)
 				in = append(in, c)
 			case 2:
@@ -80,7 +80,7 @@ func TestALookAheadIsReadBackAsItWas(t *testing.T) {
 	w := &world{now: t0}
 	for i := range 40 {
 		c := w.later(fmt.Sprintf("c%d", i), time.Duration(i*7%40)*time.Second)
-		c.Position, c.Used, c.DuePass = int64(i), i*11%5, i*11%5+1
+		c.Position, c.Used, c.DuePass, c.Precedence = int64(i), i*11%5, i*11%5+1, i%3-1
 		if i%4 == 0 {
 			c.DueClass = contact.DueFirst
 		}
