@@ -13,6 +13,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
+	"dialler/engine/calendar"
 	"dialler/engine/chain"
 	"dialler/engine/contact"
 	"dialler/engine/enginetest"
@@ -79,6 +80,8 @@ func writeAll(t *testing.T, s *persistence.Store, url string) {
 		CreatedBy: "ada"}, ada))
 	_, _, err = s.PutCadence(ctx, cadence.Named{ID: "evenings", Name: "Evenings",
 		Cadence: cadence.Cadence{PerDay: 3}}, now, ada)
+	must(err)
+	_, _, err = s.PutCalendar(ctx, calendar.Named{ID: "de", Name: "Germany", Sets: []string{"DE"}}, false, now, ada)
 	must(err)
 	must(s.AddVoicemail(ctx, engine.Voicemail{ID: "vm_1", Name: "hello", CreatedAt: now, CreatedBy: "ada"},
 		[]byte("audio"), ada))
