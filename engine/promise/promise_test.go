@@ -554,7 +554,7 @@ func TestARowSaysWhatItsAttemptCameTo(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	if b := Of(nil, &a); b[0].Fact != (Begun{camp, "x", att, 1, anna, start}) ||
+	if b := Of(nil, &a); b[0].Fact != (Begun{camp, "x", att, 1, anna, start, false}) ||
 		b[1].Fact != (LegStored{Leg: leg, Answer: true}) {
 		t.Errorf("%+v", b)
 	}
