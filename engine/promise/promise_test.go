@@ -98,9 +98,21 @@ func all(lists ...any) (facts []Timed) {
 }
 
 func TestNoNumberHasTwoCallsAtOnce(t *testing.T) {
-	breaks(t, "two calls to", in(0, arrived(leg, anna)), in(1, arrived(legB, anna)))
+	breaks(t, "two calls with", in(0, arrived(leg, anna)), in(1, arrived(legB, anna)))
+	breaks(t, "two calls with", in(0, CameIn{leg, anna}), in(1, arrived(legB, anna)))
+	breaks(t, "two calls with", in(0, arrived(legB, anna)), in(1, CameIn{leg, anna}))
+	keeps(t, in(0, CameIn{leg, anna}), in(1, Over{leg}), in(1, arrived(legB, anna)))
+	keeps(t, in(0, CameIn{leg, ""}), in(1, CameIn{legB, ""})) // withheld
 	keeps(t, in(0, arrived(leg, anna)), in(1, Over{leg}), in(1, arrived(legB, anna)))
 	keeps(t, in(0, arrived(leg, anna)), in(1, arrived(legB, ben)))
+}
+
+func TestACallThatCameInIsNoAttemptOfACampaign(t *testing.T) {
+	came := Begun{Attempt: att, To: anna, Inbound: true}
+	breaks(t, "was consumed", in(0, came), in(1, Ended{att, engine.OutcomeCompleted, true}))
+	keeps(t, in(0, came), in(1, Ended{att, engine.OutcomeCompleted, false}))
+	came.Campaign = camp
+	breaks(t, "counts as a call to contact", in(0, came))
 }
 
 func TestNoContactHasTwoAttemptsThatLive(t *testing.T) {

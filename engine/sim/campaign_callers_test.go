@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/callee"
-	"dialler/engine/inbound"
 	"dialler/engine/journal"
 )
 
@@ -41,8 +39,10 @@ func calledBack(seed uint64) Installation {
 	return in
 }
 
+// People call while we call them, after we missed them and about when we call again, from known, unknown and
+// withheld numbers; processes and actors crash, campaigns are handed over and the database is away meanwhile.
 func TestCallsBackBreakNoInvariant(t *testing.T) {
-	outcomes, busy, offered, took := map[engine.Outcome]int{}, 0, inbound.Counts{}, 0
+	outcomes, cross, offered, begun, withheld, returned := map[engine.Outcome]int{}, crossed{}, 0, 0, 0, 0
 	for i := range *callers {
 		seed := *seedFrom + uint64(i)
 		in := calledBack(seed)
@@ -53,19 +53,34 @@ func TestCallsBackBreakNoInvariant(t *testing.T) {
 			t.Fatalf("%v\nreplay: go test ./engine/sim -run %s -callers 1 -campaign-seed %d", w.check.broken, t.Name(), seed)
 		}
 		for a := range w.store.AllAttempts() {
-			if a.Inbound {
-				outcomes[a.Outcome]++
-				took++
-				if len(a.Legs) > 0 && a.AnsweredAt == nil {
-					busy++
-				}
+			if !a.Inbound {
+				continue
+			}
+			outcomes[a.Outcome]++
+			if begun++; a.To == "" {
+				withheld++
 			}
 		}
-		if o := w.process; o != nil {
-			offered.Offered += o.callsIn.came.Counts.Offered
+		events, _ := w.store.Events(background, "cmp_1", 0, 1<<30)
+		for i := range events {
+			if events[i].Data.Reason == journal.ReasonCalledBack {
+				returned++
+			}
+		}
+		offered += w.callers
+		cross.dials, cross.callsIn = cross.dials+w.check.crossed.dials, cross.callsIn+w.check.crossed.callsIn
+	}
+	t.Logf("%d people called, %d calls began, %d withheld; %v; held: %+v; %d results for contacts", offered, begun, withheld,
+		outcomes, cross, returned)
+	for _, o := range []engine.Outcome{engine.OutcomeCompleted, engine.OutcomeConnectedNoResult,
+		engine.OutcomeCallerHungUp, engine.OutcomeLost} {
+		if outcomes[o] == 0 {
+			t.Errorf("no call that came in ended %s", o)
 		}
 	}
-	t.Logf("%v, %d begun, %d not answered, offered %+v", outcomes, took, busy, offered)
+	if begun == offered || withheld == 0 || cross.dials == 0 || cross.callsIn == 0 || returned == 0 {
+		t.Error("this says little")
+	}
 }
 
 // Without the hold of a call that came in, its caller is dialled meanwhile.
@@ -82,5 +97,3 @@ func TestACallThatCameInWithoutItsHoldIsSeen(t *testing.T) {
 	}
 	t.Error("nobody was called who was calling")
 }
-
-var _ attempt.Attempt

@@ -9,10 +9,15 @@ import (
 	"dialler/engine/promise"
 )
 
-// callShell carries out the decisions of a call's core: that of a contact, or of a call that came in.
-type callShell interface {
+// legSink hears of a leg.
+type legSink interface {
 	receiver
 	in() *process
+}
+
+// callShell carries out the decisions of a call's core: that of a contact, or of a call that came in.
+type callShell interface {
+	legSink
 	of() *campaignRecord // nil for a call that came in
 	call() *call.Call
 	apply(event any)

@@ -88,6 +88,19 @@ func (o *callsIn) renew() {
 	})
 }
 
+// tellCallsIn tells each call that came in.
+func (w *campaignWorld) tellCallsIn(event any) {
+	if w.process == nil {
+		return
+	}
+	o := w.process.callsIn
+	for _, id := range slices.Sorted(maps.Keys(o.calls)) {
+		o.p.after(0, o.calls[id], event)
+	}
+}
+
+func (o *callsIn) in() *process { return o.p }
+
 func (o *callsIn) receive(event any, from engine.Request) {
 	p := o.p
 	if m, loaded := event.(*callsLoaded); loaded {
@@ -177,7 +190,7 @@ func (o *callsIn) do(effect inbound.Effect) {
 		w.refuse(p, e.Leg)
 		delete(p.port, id)
 	case inbound.Ask:
-		p.attachLegs(e.Attempt, o.shell(e.Attempt))
+		p.attachLegs(e.Attempt, o)
 		p.put(o, func(err error) any {
 			if err != nil {
 				return &callFound{attempt: e.Attempt}
@@ -241,11 +254,6 @@ type callIn struct {
 	gone  bool
 }
 
-// shell hears of a call before it has begun.
-func (o *callsIn) shell(id engine.AttemptID) callShell {
-	return &callIn{o: o, core: call.NewDialout(id, engine.Bot{}, o.p.limits(), false), gone: true}
-}
-
 // begin starts a call with its first event, or, with nil, to store a result of one that is over.
 func (o *callsIn) begin(id engine.AttemptID, first any) *callIn {
 	var bot engine.Bot
@@ -270,13 +278,8 @@ func (a *callIn) owns(id engine.AttemptID) { a.o.p.ownedBy(a, &a.owned, id) }
 func (a *callIn) disown()                  { a.o.p.disowned(a, &a.owned) }
 
 func (a *callIn) receive(event any, _ engine.Request) {
-	switch {
-	case !a.gone:
+	if !a.gone {
 		a.apply(event)
-	default:
-		if e, ok := event.(*engine.LegEvent); ok {
-			a.o.receive(e, "")
-		}
 	}
 }
 

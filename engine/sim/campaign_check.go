@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,12 +29,16 @@ type checker struct {
 	trace   []string
 	facts   []promise.Timed
 	answers map[string]int // requests by topic and answer
+	crossed crossed
 
 	dialled map[engine.PhoneNumber][]*leg // first legs, where calls or days of a number are limited
 
 	steppedAt   time.Duration // when the wall clock was last stepped
 	calendarsAt time.Duration // when calendars were last edited
 }
+
+// crossed counts the intents refused because the number was held: of dials, and of calls that came in.
+type crossed struct{ dials, callsIn int }
 
 // watched is what is known about one campaign.
 type watched struct {
@@ -369,6 +374,17 @@ func (k *checker) durable(w *journal.Write) {
 	for i := range w.Attempts {
 		k.attempt(c, &w.Attempts[i], w.Intent != nil)
 		k.w.hours.learn(&w.Attempts[i])
+	}
+}
+
+// refused notes why the store refused a write.
+func (k *checker) refused(w *journal.Write, why error) {
+	switch {
+	case w.Intent == nil || !errors.Is(why, journal.ErrNumberHeld):
+	case w.Intent.Incoming:
+		k.crossed.callsIn++
+	default:
+		k.crossed.dials++
 	}
 }
 

@@ -20,7 +20,7 @@ type leg struct {
 	from, to engine.PhoneNumber
 	events   []engine.LegEvent // to be replayed to the next owner of the leg
 	before   int               // number of earlier events, known only to a previous process
-	sink     callShell         // nil means that none of our actors knows it
+	sink     legSink           // nil means that none of our actors knows it
 	chance   callee.Chance
 	people   callee.Fate
 	placedAt time.Duration
@@ -229,6 +229,10 @@ func (w *campaignWorld) cancel(id engine.LegID) {
 	if x == nil || x.ending || x.answered { // answered means that they crossed: the 200 is on its way
 		return
 	}
+	if x.cameIn {
+		w.tells(x, engine.LegEvent{Kind: engine.LegNotSent, NotSent: engine.NotSentCancelled})
+		return
+	}
 	x.ending = true
 	u := callee.ChanceOf(w.seed, callee.Mix(uint64(len(id)))+hashOf(id))
 	if crosses, waits := w.in.Bot.Crosses(u); crosses {
@@ -277,7 +281,7 @@ func (w *campaignWorld) hangUp(id engine.LegID) {
 
 // attachLegs gives a contact the legs of its attempt that this process knows, with all their
 // events, and returns their number.
-func (p *process) attachLegs(id engine.AttemptID, a callShell) int {
+func (p *process) attachLegs(id engine.AttemptID, a legSink) int {
 	for _, x := range p.port[id] {
 		x.sink = a
 		for i := range x.events {

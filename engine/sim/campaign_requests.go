@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/promise"
 	"dialler/engine/run"
 )
@@ -113,6 +114,7 @@ func (p *process) reply(to engine.Request, value any, err error) {
 // suppress tells every run about a suppressed number, and calls back once all have confirmed.
 func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
 	left := len(w.campaigns)
+	w.tellCallsIn(&call.NumbersSuppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}})
 	for _, c := range w.campaigns {
 		w.ask(&request{c: c, what: "suppressed",
 			event: &run.Suppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}},

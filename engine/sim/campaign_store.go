@@ -92,6 +92,8 @@ func (x *writer) commit() {
 		for i := range x.group {
 			if refused[i] == nil {
 				w.check.durable(&x.group[i])
+			} else {
+				w.check.refused(&x.group[i], refused[i])
 			}
 		}
 	})
