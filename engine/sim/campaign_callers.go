@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/call"
 	"dialler/engine/callee"
 )
 
@@ -100,5 +99,5 @@ func (w *campaignWorld) crashCallIn(n int) {
 	a := o.calls[ids[n%len(ids)]]
 	w.check.note(nil, "the actor of call %s crashes", a.core.Of.Short())
 	w.disturbAll()
-	o.p.after(0, a, &call.Restarted{})
+	a.falls = true
 }

@@ -251,6 +251,7 @@ type callIn struct {
 	o     *callsIn
 	core  *call.Dialout
 	owned engine.AttemptID
+	falls bool // with its next message, which is lost
 	gone  bool
 }
 
@@ -278,7 +279,12 @@ func (a *callIn) owns(id engine.AttemptID) { a.o.p.ownedBy(a, &a.owned, id) }
 func (a *callIn) disown()                  { a.o.p.disowned(a, &a.owned) }
 
 func (a *callIn) receive(event any, _ engine.Request) {
-	if !a.gone {
+	switch {
+	case a.gone:
+	case a.falls:
+		a.falls = false
+		a.apply(&call.Restarted{})
+	default:
 		a.apply(event)
 	}
 }
