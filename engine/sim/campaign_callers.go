@@ -39,7 +39,7 @@ func (w *campaignWorld) mayCallBack(x *leg) {
 	case how < 0.4: // both directions cross
 		in = part(crossesWithin)
 	case how < 0.7: // about when we call again
-		in = retry + part(2*time.Minute)
+		in = retry + part(time.Minute)
 	default:
 		in = crossesWithin + part(time.Hour)
 	}
@@ -91,7 +91,7 @@ func (w *campaignWorld) callsUs(missed *leg, u callee.Chance) {
 
 // crashCallIn crashes the actor of a call that came in; its core outlives that.
 func (w *campaignWorld) crashCallIn(n int) {
-	if w.process == nil || len(w.process.callsIn.calls) == 0 {
+	if w.process == nil || w.process.callsIn == nil || len(w.process.callsIn.calls) == 0 {
 		return
 	}
 	o := w.process.callsIn

@@ -90,7 +90,7 @@ func (o *callsIn) renew() {
 
 // tellCallsIn tells each call that came in.
 func (w *campaignWorld) tellCallsIn(event any) {
-	if w.process == nil {
+	if w.process == nil || w.process.callsIn == nil {
 		return
 	}
 	o := w.process.callsIn

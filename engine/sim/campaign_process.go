@@ -52,7 +52,7 @@ type process struct {
 	waiting   map[engine.Request]*request
 	fences    map[engine.Request]*contactActor
 	owned     map[engine.AttemptID]callShell
-	callsIn   *callsIn
+	callsIn   *callsIn // nil in a world in which nobody calls us
 	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as this process was told
 	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
 	media     map[engine.AttemptID]*mediaPath
@@ -82,7 +82,9 @@ func (w *campaignWorld) boot() {
 	w.process, p.writer.p = p, p
 	p.own()
 	_ = w.store.Maintain(background, w.wall())
-	p.bringUpCallsIn()
+	if w.in.CallsBack > 0 {
+		p.bringUpCallsIn()
+	}
 	for _, c := range w.campaigns {
 		p.runs = append(p.runs, nil)
 		p.bringUp(c)
