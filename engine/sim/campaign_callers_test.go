@@ -12,7 +12,7 @@ import (
 )
 
 // callers is how many installations with calls back a test plays.
-var callers = flag.Int("callers", 60, "how many drawn campaigns whose people call back are played")
+var callers = flag.Int("callers", 40, "how many drawn campaigns whose people call back are played")
 
 // calledBack is a campaign of 60 people of whom most call back; bot, message or no answer by seed.
 func calledBack(seed uint64) Installation {
@@ -70,8 +70,8 @@ func TestCallsBackBreakNoInvariant(t *testing.T) {
 		offered += w.callers
 		cross.dials, cross.callsIn = cross.dials+w.check.crossed.dials, cross.callsIn+w.check.crossed.callsIn
 	}
-	t.Logf("%d people called, %d calls began, %d withheld; %v; held: %+v; %d results for contacts", offered, begun, withheld,
-		outcomes, cross, returned)
+	t.Logf("%d people called, %d calls began, %d withheld; %v; held: %+v; %d results for contacts", offered, begun,
+		withheld, outcomes, cross, returned)
 	for _, o := range []engine.Outcome{engine.OutcomeCompleted, engine.OutcomeConnectedNoResult,
 		engine.OutcomeCallerHungUp, engine.OutcomeLost} {
 		if outcomes[o] == 0 {

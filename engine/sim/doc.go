@@ -23,7 +23,7 @@
 //     (engine/promise), and checks that everything ends.
 //
 // A run at rest is ticked less often than in the shipped program, so that nights pass quickly.
-// Calls outside campaigns but those that come in, calls to bots by SIP, transfers and the spool are not played, and there is one process
+// Dialouts, calls to bots by SIP, transfers and the spool are not played, and there is one process
 // at a time.
 //
 // What it must not know: the real clock, files, sockets, actors. The only randomness is hashes of
