@@ -52,7 +52,7 @@ type process struct {
 	waiting   map[engine.Request]*request
 	fences    map[engine.Request]*contactActor
 	owned     map[engine.AttemptID]callShell
-	callsIn   *callsIn // nil in a world in which nobody calls us
+	callsIn   *callsIn                         // nil in a world in which nobody calls us
 	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as this process was told
 	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
 	media     map[engine.AttemptID]*mediaPath
