@@ -88,6 +88,9 @@ func Decide(c *Called, now time.Time) Answer {
 	if a.Policy == "" || a.Policy == Bot && a.Bot == "" {
 		a.Rule = Rule{Policy: Reject}
 	}
+	if a.Policy != Bot { // a campaign has one, whatever its policy: without a seat it is nobody's
+		a.Bot = ""
+	}
 	return a
 }
 

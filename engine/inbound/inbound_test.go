@@ -29,6 +29,8 @@ func TestTheLastCallDecidesElseTheNumber(t *testing.T) {
 		"a number's policy":                 {Called{Rule: Rule{Policy: Message}}, Message, ""},
 		"the campaign's policy wins": {Called{Rule: bot, Last: last(time.Hour, Rule{Policy: Message})}, Message,
 			"missed"},
+		"its bot is not the message's": {Called{Last: last(time.Hour, Rule{Policy: Message, Bot: "otto"})}, Message,
+			"missed"},
 		"a campaign may refuse": {Called{Rule: bot, Last: last(time.Hour, Rule{Policy: Reject})}, Reject,
 			"missed"},
 		"a campaign without a policy":           {Called{Rule: bot, Last: last(time.Hour, Rule{Bot: "otto"})}, Bot, "missed"},
@@ -39,6 +41,9 @@ func TestTheLastCallDecidesElseTheNumber(t *testing.T) {
 		a := Decide(&c.called, t0)
 		if a.Policy != c.policy || a.Returns != c.returns || (a.Variables != nil) != (c.returns != "") {
 			t.Errorf("%s: %+v", what, a)
+		}
+		if (a.Bot != "") != (a.Policy == Bot) {
+			t.Errorf("%s: the bot is %q", what, a.Bot)
 		}
 		if what == "a campaign without a policy" && a.Bot != "anna" {
 			t.Errorf("%s: the bot is %s", what, a.Bot)

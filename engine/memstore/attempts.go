@@ -257,7 +257,7 @@ func (s *tables) begin(r *record) {
 	if a.Key != "" {
 		s.byKey[a.Key] = append(s.byKey[a.Key], dialOf(a))
 	}
-	if s.byNumber != nil {
+	if s.byNumber != nil && !a.Inbound {
 		s.byNumber[a.To] = append(s.byNumber[a.To], dialOf(a))
 	}
 }
@@ -297,7 +297,7 @@ func (s *tables) capped(n *journal.Intent) (err error) {
 		if s.byNumber == nil { // calls are counted from when this first matters
 			s.byNumber = map[engine.PhoneNumber][]dial{}
 			for _, r := range byBegin(s.attempts) {
-				if r.a.ReservedAt != nil {
+				if r.a.ReservedAt != nil && !r.a.Inbound {
 					s.byNumber[r.a.To] = append(s.byNumber[r.a.To], dialOf(&r.a))
 				}
 			}

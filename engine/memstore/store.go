@@ -34,6 +34,8 @@ type Options struct {
 	KeepEnded bool
 	// Bots returns the installation's bots; nil means none.
 	Bots func() []engine.Bot
+	// Numbers are ours, with what becomes of calls to them.
+	Numbers []engine.NumberSettings
 	// Cadences are the installation's.
 	Cadences []cadence.Named
 	// Calendars are the installation's.

@@ -69,6 +69,9 @@ func (j *Judge) ended(f Ended) {
 	if f.Outcome == "" {
 		j.broke(d.Campaign, "attempt %s ended without an outcome", f.Attempt)
 	}
+	if f.Consumed && d.Inbound {
+		j.broke(d.Campaign, "attempt %s came in and was consumed", f.Attempt)
+	}
 	if f.Consumed {
 		j.used(d)
 	}

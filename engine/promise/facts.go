@@ -46,6 +46,7 @@ type (
 		Run      int
 		To       engine.PhoneNumber
 		Reserved time.Time // by the wall clock
+		Inbound  bool      // somebody called us
 	}
 	// LegStored says that a leg of an attempt is durable, and with Answer and Over that its answer
 	// and its end are.
@@ -83,6 +84,11 @@ type (
 		From, To engine.PhoneNumber
 	}
 	Over struct{ Leg engine.LegID }
+	// CameIn says that the intent of a call that came in is durable: until Over nobody is to call that person.
+	CameIn struct {
+		Leg engine.LegID
+		To  engine.PhoneNumber // the person's, "" when it is withheld
+	}
 	// Acknowledged says that the ACK of a leg's answer leaves.
 	Acknowledged struct{ Leg engine.LegID }
 	// Acted says that a node acts for an identity under an epoch.
@@ -165,6 +171,7 @@ func (Granted) rank() int      { return stored }
 func (LiveAnswer) rank() int   { return happens }
 func (Invited) rank() int      { return happens }
 func (Arrived) rank() int      { return happens }
+func (CameIn) rank() int       { return happens }
 func (Acknowledged) rank() int { return happens }
 func (Acted) rank() int        { return happens }
 func (BotOn) rank() int        { return happens }

@@ -164,8 +164,12 @@ func (j *Judge) Hear(at time.Time, f Fact) {
 		}
 		j.whileRunning(f)
 	case Arrived:
-		j.oneCallANumber(f)
+		j.oneCallANumber(f.Leg, f.To)
 		j.channelsAndCalls(f)
+	case CameIn:
+		if f.To != "" {
+			j.oneCallANumber(f.Leg, f.To)
+		}
 	case Over:
 		j.calls.end(f.Leg)
 		j.rooms.leave(channels, string(f.Leg))

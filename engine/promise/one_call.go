@@ -8,21 +8,21 @@ type oneCall struct {
 	to   map[engine.LegID]engine.PhoneNumber
 }
 
-// oneCallANumber checks that no number ever has two overlapping calls. A call that ends at the
+// oneCallANumber checks that no number ever has two overlapping calls, in either direction. A call that ends at the
 // instant at which the next begins does not overlap it.
-func (j *Judge) oneCallANumber(f Arrived) {
+func (j *Judge) oneCallANumber(leg engine.LegID, to engine.PhoneNumber) {
 	o := &j.calls
 	if o.with == nil {
 		o.with, o.to = map[engine.PhoneNumber]map[engine.LegID]bool{}, map[engine.LegID]engine.PhoneNumber{}
 	}
-	for other := range o.with[f.To] {
-		id, _, _ := f.Leg.Attempt()
-		j.broke(j.campaignOf(id), "two calls to %s: %s and %s", f.To, other, f.Leg)
+	for other := range o.with[to] {
+		id, _, _ := leg.Attempt()
+		j.broke(j.campaignOf(id), "two calls with %s: %s and %s", to, other, leg)
 	}
-	if o.with[f.To] == nil {
-		o.with[f.To] = map[engine.LegID]bool{}
+	if o.with[to] == nil {
+		o.with[to] = map[engine.LegID]bool{}
 	}
-	o.with[f.To][f.Leg], o.to[f.Leg] = true, f.To
+	o.with[to][leg], o.to[leg] = true, to
 }
 
 func (o *oneCall) end(leg engine.LegID) {
@@ -42,6 +42,9 @@ func (j *Judge) began(f Begun) {
 		return
 	}
 	j.attempts[f.Attempt] = &dial{Begun: f, at: j.at, reserved: f.Reserved.Add(-j.offset)}
+	if f.Inbound && (f.Campaign != "" || f.Contact != "") {
+		j.broke(f.Campaign, "attempt %s came in and counts as a call to contact %s", f.Attempt, f.Contact)
+	}
 	if f.Contact == "" {
 		return
 	}

@@ -98,9 +98,21 @@ func all(lists ...any) (facts []Timed) {
 }
 
 func TestNoNumberHasTwoCallsAtOnce(t *testing.T) {
-	breaks(t, "two calls to", in(0, arrived(leg, anna)), in(1, arrived(legB, anna)))
+	breaks(t, "two calls with", in(0, arrived(leg, anna)), in(1, arrived(legB, anna)))
+	breaks(t, "two calls with", in(0, CameIn{leg, anna}), in(1, arrived(legB, anna)))
+	breaks(t, "two calls with", in(0, arrived(legB, anna)), in(1, CameIn{leg, anna}))
+	keeps(t, in(0, CameIn{leg, anna}), in(1, Over{leg}), in(1, arrived(legB, anna)))
+	keeps(t, in(0, CameIn{leg, ""}), in(1, CameIn{legB, ""})) // withheld
 	keeps(t, in(0, arrived(leg, anna)), in(1, Over{leg}), in(1, arrived(legB, anna)))
 	keeps(t, in(0, arrived(leg, anna)), in(1, arrived(legB, ben)))
+}
+
+func TestACallThatCameInIsNoAttemptOfACampaign(t *testing.T) {
+	came := Begun{Attempt: att, To: anna, Inbound: true}
+	breaks(t, "was consumed", in(0, came), in(1, Ended{att, engine.OutcomeCompleted, true}))
+	keeps(t, in(0, came), in(1, Ended{att, engine.OutcomeCompleted, false}))
+	came.Campaign = camp
+	breaks(t, "counts as a call to contact", in(0, came))
 }
 
 func TestNoContactHasTwoAttemptsThatLive(t *testing.T) {
@@ -554,7 +566,7 @@ func TestARowSaysWhatItsAttemptCameTo(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	if b := Of(nil, &a); b[0].Fact != (Begun{camp, "x", att, 1, anna, start}) ||
+	if b := Of(nil, &a); b[0].Fact != (Begun{camp, "x", att, 1, anna, start, false}) ||
 		b[1].Fact != (LegStored{Leg: leg, Answer: true}) {
 		t.Errorf("%+v", b)
 	}

@@ -59,7 +59,7 @@ func Of(list []Timed, a *attempt.Attempt) []Timed {
 		return t.Round(0)
 	}
 	reserved := at(a.ReservedAt)
-	list = append(list, Timed{reserved, Begun{a.Campaign, a.Contact, a.ID, a.Run, a.To, reserved}})
+	list = append(list, Timed{reserved, Begun{a.Campaign, a.Contact, a.ID, a.Run, a.To, reserved, a.Inbound}})
 	for i := range a.Legs {
 		list = append(list, Timed{reserved, LegStored{a.Legs[i].ID, a.Legs[i].Dialog != nil, a.Legs[i].EndedAt != nil}})
 	}

@@ -40,6 +40,8 @@ type Installation struct {
 	Timed float64
 	// Several is the share of people with several numbers, of which some are their neighbours' too (0…1).
 	Several float64
+	// CallsBack is the chance that whoever is called calls our number, later or while we call (0…1).
+	CallsBack float64
 	// Cadences are those that the campaigns may name.
 	Cadences []cadence.Named
 	// Calendars are those that the campaigns may name.
@@ -142,6 +144,7 @@ const (
 	FaultSlowCommit   FaultKind = "slow_commit"
 	FaultRunCrash     FaultKind = "run_crash"     // of the actor of one campaign's run
 	FaultContactCrash FaultKind = "contact_crash" // of a contact's actor: the Value-th, or the next with a call
+	FaultCallInCrash  FaultKind = "call_in_crash" // of the Value-th call's actor that came in
 	FaultHandOver     FaultKind = "hand_over"     // another owner takes over the campaign after Length
 )
 

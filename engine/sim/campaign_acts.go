@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/engine/memstore"
@@ -186,6 +187,7 @@ func (w *campaignWorld) erased(n engine.PhoneNumber) {
 	if w.process != nil {
 		delete(w.process.abandoned, n)
 	}
+	w.tellCallsIn(&call.Erased{Number: n, Tombstone: stone})
 	left := len(w.campaigns)
 	for _, c := range w.campaigns {
 		done := w.check.adding(c, n) // from now on this number belongs to somebody new

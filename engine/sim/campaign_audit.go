@@ -95,6 +95,9 @@ func (k *checker) end() {
 	for _, c := range w.campaigns {
 		k.endOf(c)
 	}
+	if o := w.process.callsIn; o != nil && len(o.calls)+len(o.came.Of) > 0 {
+		k.broke(nil, "%d calls that came in are left at work, %d are not decided", len(o.calls), len(o.came.Of)-len(o.calls))
+	}
 	if !w.in.Large {
 		k.judge.End()
 	}

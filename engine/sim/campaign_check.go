@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"dialler/engine/cadence"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/fleet"
 	"dialler/engine/frequency"
 	"dialler/engine/journal"
 	"dialler/engine/promise"
@@ -27,12 +29,16 @@ type checker struct {
 	trace   []string
 	facts   []promise.Timed
 	answers map[string]int // requests by topic and answer
+	crossed crossed
 
 	dialled map[engine.PhoneNumber][]*leg // first legs, where calls or days of a number are limited
 
 	steppedAt   time.Duration // when the wall clock was last stepped
 	calendarsAt time.Duration // when calendars were last edited
 }
+
+// crossed counts the intents refused because the number was held: of dials, and of calls that came in.
+type crossed struct{ dials, callsIn int }
 
 // watched is what is known about one campaign.
 type watched struct {
@@ -75,6 +81,7 @@ func (k *checker) begin(w *campaignWorld) {
 		k.hear(promise.Granted{Campaign: campaignID(i)})
 		k.runs = append(k.runs, &watched{attached: map[engine.AttemptID]bool{}, state: campaign.Draft, cutAt: -time.Hour})
 	}
+	k.hear(promise.Granted{}) // to the calls that come in
 	k.auditLater()
 }
 
@@ -98,11 +105,18 @@ func (k *checker) note(c *campaignRecord, format string, args ...any) {
 	if len(k.trace) >= traceMost {
 		k.trace = k.trace[1:]
 	}
-	k.trace = append(k.trace, fmt.Sprintf("%s %s ", k.w.now, c.id)+fmt.Sprintf(format, args...))
+	of := engine.CampaignID("")
+	if c != nil {
+		of = c.id
+	}
+	k.trace = append(k.trace, fmt.Sprintf("%s %s ", k.w.now, of)+fmt.Sprintf(format, args...))
 }
 
-// quiet says that no fault that causes delays happened recently.
+// quiet says that no fault that causes delays happened recently, to a campaign or, with nil, to any.
 func (k *checker) quiet(c *campaignRecord) bool {
+	if c == nil {
+		return !slices.ContainsFunc(k.w.campaigns, func(c *campaignRecord) bool { return !k.quiet(c) })
+	}
 	return k.w.process != nil && k.w.dbAway == 0 && !k.w.process.dbDown && k.w.commit <= time.Second &&
 		k.w.now-c.disturbed > overdueAfter
 }
@@ -120,6 +134,15 @@ func (k *checker) granted(c *campaignRecord, n int) {
 	}
 	t.granted = n
 	k.hear(promise.Granted{Campaign: c.id, Seats: n})
+}
+
+// grantedTo is granted for any holder of seats.
+func (k *checker) grantedTo(h fleet.Holder, n int) {
+	if c := k.w.byID[engine.CampaignID(h)]; c != nil {
+		k.granted(c, n)
+		return
+	}
+	k.hear(promise.Granted{Seats: n})
 }
 
 // socket notes that a socket is opened ahead of its call.
@@ -158,12 +181,18 @@ func (k *checker) processGone() {
 
 // attach notes that a call gets its bot.
 func (k *checker) attach(c *campaignRecord, id engine.AttemptID) {
-	k.runs[c.i].attached[id] = true
-	k.hear(promise.BotOn{Campaign: c.id, Attempt: id, Conversation: string(id)})
+	of := engine.CampaignID("")
+	if c != nil {
+		k.runs[c.i].attached[id] = true
+		of = c.id
+	}
+	k.hear(promise.BotOn{Campaign: of, Attempt: id, Conversation: string(id)})
 }
 
 func (k *checker) detach(c *campaignRecord, id engine.AttemptID) {
-	delete(k.runs[c.i].attached, id)
+	if c != nil {
+		delete(k.runs[c.i].attached, id)
+	}
 	k.hear(promise.BotOff{Conversation: string(id)})
 }
 
@@ -335,6 +364,7 @@ func (k *checker) withinLimits(c *campaignRecord, x *leg) {
 func (k *checker) durable(w *journal.Write) {
 	c := k.w.byID[w.Campaign]
 	if c == nil {
+		k.durableIn(w)
 		return
 	}
 	k.runs[c.i].wrote = k.w.now
@@ -344,6 +374,30 @@ func (k *checker) durable(w *journal.Write) {
 	for i := range w.Attempts {
 		k.attempt(c, &w.Attempts[i], w.Intent != nil)
 		k.w.hours.learn(&w.Attempts[i])
+	}
+}
+
+// refused notes why the store refused a write.
+func (k *checker) refused(w *journal.Write, why error) {
+	switch {
+	case w.Intent == nil || !errors.Is(why, journal.ErrNumberHeld):
+	case w.Intent.Incoming:
+		k.crossed.callsIn++
+	default:
+		k.crossed.dials++
+	}
+}
+
+// durableIn is durable for a call that came in.
+func (k *checker) durableIn(w *journal.Write) {
+	for i := range w.Attempts {
+		a := &w.Attempts[i]
+		k.attempt(nil, a, w.Intent != nil)
+		if x := k.w.legs[a.ID.Leg(1)]; x != nil && a.Live() && !x.stored {
+			x.stored = true
+			k.note(nil, "call %s of %s is stored", a.ID.Short(), a.To.E164())
+			k.hear(promise.CameIn{Leg: x.id, To: a.To})
+		}
 	}
 }
 

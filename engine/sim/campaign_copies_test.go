@@ -24,6 +24,7 @@ var mayKeep = map[string]string{
 	"CampaignPlan.Settings": "what a user asks to be simulated",
 	"runner.contacts":       "where messages to contacts go: each is a call.Contact",
 	"process.owned":         "answers run.Process.Owned",
+	"callsIn.calls":         "where messages to calls that came in go: each is a call.Dialout",
 	"process.port":          "legs that the process can be asked for",
 	"process.media":         "media paths: the audio, and the bot's socket",
 	"hours.noted":           "which ends were learned from, as the database's mark tells the learner",

@@ -100,7 +100,26 @@ func DrawInstallation(seed uint64) Installation {
 	for i := range in.Campaigns {
 		in.Campaigns[i].Settings.BestHour = d.chance(0.5)
 	}
+	drawCallsBack(d, &in)
 	return in
+}
+
+// drawCallsBack has some people call us, and says what they get.
+func drawCallsBack(d *dice, in *Installation) {
+	if d.chance(0.5) {
+		return
+	}
+	in.CallsBack = pick(d, 0.05, 0.3, 0.9)
+	for i := range in.Campaigns {
+		in.Campaigns[i].Settings.CallbackPolicy = pick(d, "bot", "bot", "message", "reject", "")
+	}
+	for i := range in.Numbers {
+		in.Numbers[i].CallbackPolicy, in.Numbers[i].CallbackBot = pick(d, "bot", "bot", "message", "reject", ""), botID
+	}
+	for range d.maybe(0.5, 1, 5) {
+		in.Faults = append(in.Faults, Fault{Kind: FaultCallInCrash, Value: d.in(0, 1000),
+			At: d.span(time.Minute, 2*time.Hour)})
+	}
 }
 
 // drawCalendars gives some campaigns calendars, and some installations one of a country, which somebody
@@ -351,7 +370,7 @@ func drawFault(d *dice, in *Installation) Fault {
 		f.Value = d.in(0, 1000)
 	case FaultHandOver:
 		f.Length = d.span(100*time.Millisecond, 10*time.Second)
-	case FaultTrunkDown, FaultTrunkRefuses, FaultDatabase, FaultRunCrash:
+	case FaultTrunkDown, FaultTrunkRefuses, FaultDatabase, FaultRunCrash, FaultCallInCrash:
 	}
 	return f
 }

@@ -74,6 +74,8 @@ func (w *campaignWorld) fault(f Fault) {
 				return
 			}
 		}
+	case FaultCallInCrash:
+		w.crashCallIn(f.Value)
 	case FaultHandOver:
 		if r != nil {
 			w.handOver(r, f.Length)

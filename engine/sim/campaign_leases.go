@@ -179,8 +179,12 @@ func (p *process) demandSeats(r *runner, e run.DemandSeats) {
 // tellSeats sends holders their allotments.
 func (p *process) tellSeats(grants []fleet.Grant) {
 	for _, g := range grants {
+		p.w.check.grantedTo(g.Holder, g.Granted)
 		c := p.w.byID[engine.CampaignID(g.Holder)]
-		p.w.check.granted(c, g.Granted)
+		if c == nil {
+			p.after(p.w.delay(ownersTake), p.callsIn, &fleet.Allotted{Bot: botID, Seats: g.Granted, Target: g.Target})
+			continue
+		}
 		if r := p.runs[c.i]; r != nil {
 			p.after(p.w.delay(ownersTake), r, &run.SeatsAllotted{Bot: botID, Seats: g.Granted, Target: g.Target})
 		}
@@ -201,7 +205,7 @@ func (p *process) expire() {
 	p.again(leaseTTL/2, func() {
 		now := p.w.mono()
 		for _, h := range p.fleet.Expire(now) {
-			p.w.check.granted(p.w.byID[engine.CampaignID(h)], 0)
+			p.w.check.grantedTo(h, 0)
 		}
 		for i, t := range p.trunks {
 			for _, leg := range p.strayLegs[i].Find(now, t.Legs(), func(leg engine.LegID) bool {

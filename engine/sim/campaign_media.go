@@ -15,8 +15,8 @@ import (
 type mediaPath struct {
 	p       *process
 	attempt engine.AttemptID
-	of      *campaignRecord
-	sink    *contactActor
+	of      *campaignRecord // nil for a call that came in
+	sink    callShell
 	events  []engine.MediaEvent
 	chance  callee.Chance
 	leg     *leg
@@ -25,11 +25,11 @@ type mediaPath struct {
 }
 
 // openMedia opens the media path of a call, again for each leg.
-func (p *process) openMedia(a *contactActor, e *call.OpenMedia) *call.MediaOpened {
+func (p *process) openMedia(a callShell, e *call.OpenMedia) *call.MediaOpened {
 	id := e.Open.Attempt
 	m := p.media[id]
 	if m == nil {
-		m = &mediaPath{p: p, attempt: id, of: a.r.c, chance: callee.ChanceOf(p.w.seed, hashOf(e.Leg))}
+		m = &mediaPath{p: p, attempt: id, of: a.of(), chance: callee.ChanceOf(p.w.seed, hashOf(e.Leg))}
 		p.media[id] = m
 	}
 	m.sink = a
@@ -40,7 +40,7 @@ func (p *process) openMedia(a *contactActor, e *call.OpenMedia) *call.MediaOpene
 }
 
 // attachMedia gives a restarted contact its media path, with all events so far.
-func (p *process) attachMedia(id engine.AttemptID, a *contactActor) {
+func (p *process) attachMedia(id engine.AttemptID, a callShell) {
 	if m := p.media[id]; m != nil {
 		m.sink = a
 		for i := range m.events {
@@ -166,7 +166,7 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 		return
 	}
 	b := &w.in.Bot
-	c := b.Converse(m.chance, x.people.Talk, time.Duration(w.row(m.of).Settings.ResultTimeoutSec)*time.Second)
+	c := b.Converse(m.chance, x.people.Talk, m.awaited())
 	if c.Dies > 0 {
 		m.inSession(c.Dies, func() { m.happens(0, engine.MediaEvent{Kind: engine.MediaBotClosed, Error: "lost"}) })
 	}
@@ -180,6 +180,14 @@ func (m *mediaPath) converse(a *attempt.Attempt) {
 	}
 }
 
+// awaited is how long a result is waited for.
+func (m *mediaPath) awaited() time.Duration {
+	if m.of == nil {
+		return time.Minute
+	}
+	return time.Duration(m.p.w.row(m.of).Settings.ResultTimeoutSec) * time.Second
+}
+
 // report makes a bot post a result, repeatedly until it is accepted.
 func (w *campaignWorld) report(m *mediaPath, to engine.ContactID, in time.Duration, says func() callee.Said) {
 	w.later(in, func() {
@@ -191,6 +199,10 @@ func (w *campaignWorld) report(m *mediaPath, to engine.ContactID, in time.Durati
 				at := w.wall().Add(said.CallbackIn).Round(0)
 				x.Callback.At = &at
 			}
+		}
+		if m.of == nil {
+			w.resultOfCallIn(m.attempt, x)
+			return
 		}
 		w.ask(&request{c: m.of, what: "result",
 			event: &run.SubmitResult{Contact: to, Result: call.StoreResult{Call: m.attempt.Call(), Result: x}}})

@@ -13,12 +13,14 @@ import (
 type leg struct {
 	id       engine.LegID
 	attempt  engine.AttemptID
-	of       *campaignRecord
+	of       *campaignRecord // nil for a call that came in
+	cameIn   bool            // the far side called
+	stored   bool            // … and the call is durable
 	trunk    int
 	from, to engine.PhoneNumber
 	events   []engine.LegEvent // to be replayed to the next owner of the leg
 	before   int               // number of earlier events, known only to a previous process
-	sink     *contactActor     // nil means that none of our actors knows it
+	sink     legSink           // nil means that none of our actors knows it
 	chance   callee.Chance
 	people   callee.Fate
 	placedAt time.Duration
@@ -56,7 +58,7 @@ func (w *campaignWorld) tells(x *leg, e engine.LegEvent) {
 
 // deliver sends an event to the owner of the leg.
 func (x *leg) deliver(w *campaignWorld, i int) {
-	if a := x.sink; a != nil && w.process != nil && a.r.p == w.process {
+	if a := x.sink; a != nil && w.process != nil && a.in() == w.process {
 		w.process.after(0, a, &x.events[i])
 	}
 }
@@ -87,6 +89,7 @@ func (w *campaignWorld) place(a *contactActor, e *engine.PlaceLeg) {
 		w.noteDial(e.From)
 	}
 	x.people = w.meet(x, n, row.Used > 0, e.RingTimeout+4*time.Second)
+	w.mayCallBack(x)
 	w.tells(x, engine.LegEvent{Kind: engine.LegSent})
 	if w.down[i] > 0 {
 		w.later(32*time.Second, func() {
@@ -226,6 +229,10 @@ func (w *campaignWorld) cancel(id engine.LegID) {
 	if x == nil || x.ending || x.answered { // answered means that they crossed: the 200 is on its way
 		return
 	}
+	if x.cameIn {
+		w.tells(x, engine.LegEvent{Kind: engine.LegNotSent, NotSent: engine.NotSentCancelled})
+		return
+	}
 	x.ending = true
 	u := callee.ChanceOf(w.seed, callee.Mix(uint64(len(id)))+hashOf(id))
 	if crosses, waits := w.in.Bot.Crosses(u); crosses {
@@ -274,7 +281,7 @@ func (w *campaignWorld) hangUp(id engine.LegID) {
 
 // attachLegs gives a contact the legs of its attempt that this process knows, with all their
 // events, and returns their number.
-func (p *process) attachLegs(id engine.AttemptID, a *contactActor) int {
+func (p *process) attachLegs(id engine.AttemptID, a legSink) int {
 	for _, x := range p.port[id] {
 		x.sink = a
 		for i := range x.events {
@@ -285,7 +292,7 @@ func (p *process) attachLegs(id engine.AttemptID, a *contactActor) int {
 }
 
 // recoverLeg takes over a leg of an earlier process and ends it.
-func (w *campaignWorld) recoverLeg(a *contactActor, e *engine.RecoveredLeg) {
+func (w *campaignWorld) recoverLeg(a callShell, e *engine.RecoveredLeg) {
 	x := w.legs[e.Leg]
 	if x == nil { // it never left, or is over: 481, or no answer at all, which proves nothing
 		gone := &leg{id: e.Leg, attempt: e.Attempt, sink: a, before: 1000}
@@ -293,10 +300,14 @@ func (w *campaignWorld) recoverLeg(a *contactActor, e *engine.RecoveredLeg) {
 		if hashOf(e.Leg)%3 == 0 {
 			in = e.GiveUp
 		}
-		a.r.p.do(in, func() { w.tells(gone, engine.LegEvent{Kind: engine.LegClosed}) })
+		a.in().do(in, func() { w.tells(gone, engine.LegEvent{Kind: engine.LegClosed}) })
 		return
 	}
 	x.sink, x.ending = a, false
+	if x.cameIn && !x.answered { // there is no dialog for our BYE: 481
+		w.later(60*time.Millisecond, func() { w.tells(x, engine.LegEvent{Kind: engine.LegClosed, Proof: engine.ProofBye}) })
+		return
+	}
 	if x.answered {
 		w.hangUp(x.id)
 	} else {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dialler/engine"
-	"dialler/engine/attempt"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -20,7 +19,6 @@ import (
 	phone "dialler/engine/number"
 	"dialler/engine/numberpool"
 	"dialler/engine/pacing"
-	"dialler/engine/promise"
 	"dialler/engine/run"
 	"dialler/engine/trunk"
 	"dialler/engine/window"
@@ -53,7 +51,8 @@ type process struct {
 	dbDown    bool // the database is known to be unavailable
 	waiting   map[engine.Request]*request
 	fences    map[engine.Request]*contactActor
-	owned     map[engine.AttemptID]*contactActor
+	owned     map[engine.AttemptID]callShell
+	callsIn   *callsIn                         // nil in a world in which nobody calls us
 	abandoned map[engine.PhoneNumber]time.Time // of the last 72 hours, as far as this process was told
 	port      map[engine.AttemptID][]*leg      // legs that this process placed or took over
 	media     map[engine.AttemptID]*mediaPath
@@ -77,12 +76,15 @@ type process struct {
 func (w *campaignWorld) boot() {
 	w.lives++
 	p := &process{w: w, life: w.lives, waiting: map[engine.Request]*request{}, fences: map[engine.Request]*contactActor{},
-		owned: map[engine.AttemptID]*contactActor{}, abandoned: map[engine.PhoneNumber]time.Time{},
+		owned: map[engine.AttemptID]callShell{}, abandoned: map[engine.PhoneNumber]time.Time{},
 		port: map[engine.AttemptID][]*leg{}, media: map[engine.AttemptID]*mediaPath{},
 		sockets: map[engine.SocketID]*botSocket{}, callees: map[string]window.Home{}}
 	w.process, p.writer.p = p, p
 	p.own()
 	_ = w.store.Maintain(background, w.wall())
+	if w.in.CallsBack > 0 {
+		p.bringUpCallsIn()
+	}
 	for _, c := range w.campaigns {
 		p.runs = append(p.runs, nil)
 		p.bringUp(c)
@@ -366,12 +368,7 @@ func (a *contactActor) stop() {
 }
 
 // disown gives up the ownership of the contact's attempt.
-func (a *contactActor) disown() {
-	if a.owned != "" && a.r.p.owned[a.owned] == a {
-		delete(a.r.p.owned, a.owned)
-	}
-	a.owned = ""
-}
+func (a *contactActor) disown() { a.r.p.disowned(a, &a.owned) }
 
 // receive takes an event, and then those that waited until the contact was loaded.
 func (a *contactActor) receive(event any, _ engine.Request) {
@@ -383,25 +380,16 @@ func (a *contactActor) receive(event any, _ engine.Request) {
 	}
 }
 
-// apply gives the core an event and carries out the effects in order. An effect may be answered at
-// once: the answer is applied before the next effect.
-func (a *contactActor) apply(event any) {
-	p := a.r.p
-	from := len(p.effects)
-	p.effects = a.core.Apply(call.Input{Now: p.w.wall(), Boot: p.w.bootTime(), Event: event, Process: p}, p.effects)
-	for i := from; i < len(p.effects); i++ {
-		end := len(p.effects)
-		a.do(p.effects[i])
-		p.effects = p.effects[:end]
-	}
-	clear(p.effects[from:])
-	p.effects = p.effects[:from]
-}
+func (a *contactActor) apply(event any) { a.r.p.applyTo(a.core, event, a.do) }
+
+func (a *contactActor) in() *process             { return a.r.p }
+func (a *contactActor) of() *campaignRecord      { return a.r.c }
+func (a *contactActor) call() *call.Call         { return &a.core.Call }
+func (a *contactActor) owns(id engine.AttemptID) { a.r.p.ownedBy(a, &a.owned, id) }
 
 // do carries out one effect of the contact.
 func (a *contactActor) do(effect call.Effect) {
 	r, p, w := a.r, a.r.p, a.r.p.w
-	at := &a.core.Call.Machine.A
 	switch e := effect.(type) {
 	case *call.Stopped:
 		a.stop()
@@ -410,11 +398,6 @@ func (a *contactActor) do(effect call.Effect) {
 		r.tell(&run.Reported{Actor: a.name, Reported: *e})
 	case call.ToRun:
 		r.tell(e)
-	case *call.Answer:
-		p.reply(e.Request, e.Value, e.Err)
-	case *call.Owns:
-		a.disown()
-		a.owned, p.owned[e.Attempt] = e.Attempt, a
 	case *call.WhenSettled: // there is no other node
 		r.tell(e.Message)
 	case *call.LoadContact:
@@ -422,66 +405,17 @@ func (a *contactActor) do(effect call.Effect) {
 		id := engine.Request("load-" + strconv.Itoa(p.fencesAsked))
 		p.fences[id] = a
 		p.do(0, func() { r.receive(&run.FenceFor{}, id) })
-	case *call.FetchAttempt:
-		p.fetchAttempt(a, e)
 	case *call.AskEligibility:
 		p.askHook(a, e)
 
-	case *call.OpenMedia:
-		a.apply(p.openMedia(a, e))
-	case attempt.CloseMedia:
-		p.media[at.ID].detach()
-		delete(p.media, at.ID)
-		a.apply(&call.MediaClosed{})
-	case *call.AttachMedia:
-		p.attachMedia(e.Attempt, a)
-	case attempt.AnswerMedia:
-		p.media[at.ID].listen(at, &a.core.Call.Machine.Config)
-	case *call.AttachBot:
-		w.check.attach(r.c, at.ID)
-		p.media[at.ID].attachBot(at, e.Attach)
-	case attempt.DetachBot:
-		p.media[at.ID].detach()
-	case attempt.PlayMessage:
-		p.media[at.ID].playMessage()
-	case attempt.LeaveVoicemail:
-		p.media[at.ID].happens(8*time.Second, engine.MediaEvent{Kind: engine.MediaPlayed})
-
 	case *call.PlaceLeg:
 		w.place(a, &e.Leg)
-	case attempt.Confirm:
-		if !w.in.Large { // their answers are dropped
-			w.check.hear(promise.Acknowledged{Leg: e.Leg})
-		}
-	case attempt.Cancel:
-		w.cancel(e.Leg)
-	case attempt.HangUp:
-		w.hangUp(e.Leg)
-	case *call.AttachLegs:
-		a.apply(&call.LegsAttached{Known: p.attachLegs(e.Attempt, a)})
-	case *call.RecoverLeg:
-		w.recoverLeg(a, &e.Leg)
-	case *call.ForgetLegs:
-		delete(p.port, e.Attempt)
-
 	case *call.ReserveTrunk, *call.TrunkEvent, *call.ReleaseNumber:
 		p.lease(a, e)
-	case *call.Suppress:
-		w.suppress(e.Number, func() { p.reply(e.Request, nil, nil) })
-	case *call.Arm:
-		fired := e.Fired
-		p.after(e.After, a, &fired)
-	case *call.ToSelf:
-		p.after(0, a, e.Event)
-	case *call.SendDigits:
-		p.reply(e.Request, nil, nil)
-	case *call.Refused:
-		w.check.broke(r.c, "an event was refused by attempt %s of contact %s: %v", e.Attempt.Short(), e.Contact, e.Err)
-	case call.Count, *call.Disarm, *call.BotSettled, *call.BotTried, attempt.HearDigit, attempt.HearEarly,
-		attempt.Over:
-		// Metrics; a late timer is ignored.
 	default:
-		panic(fmt.Sprintf("sim: no handler for a contact's effect %T", effect)) //nolint:forbidigo // as above
+		if !p.carryOut(a, effect) {
+			panic(fmt.Sprintf("sim: no handler for a contact's effect %T", effect)) //nolint:forbidigo // as above
+		}
 	}
 }
 

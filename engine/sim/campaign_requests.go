@@ -3,10 +3,12 @@ package sim
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/call"
 	"dialler/engine/promise"
 	"dialler/engine/run"
 )
@@ -15,7 +17,7 @@ import (
 // It is repeated when it finds no process, when the answer says to try again, and when its answer
 // may have been lost.
 type request struct {
-	c        *campaignRecord
+	c        *campaignRecord // nil for a request to the calls that came in
 	what     string
 	event    any
 	done     func(value any, err error) // nil: nobody looks
@@ -35,8 +37,8 @@ const (
 
 // ask sends a request.
 func (w *campaignWorld) ask(q *request) {
-	r := w.runner(q.c)
-	if r == nil || w.process.dbDown {
+	to := w.addressee(q.c)
+	if to == nil || w.process.dbDown {
 		w.later(askAgain, func() { w.ask(q) })
 		return
 	}
@@ -45,19 +47,40 @@ func (w *campaignWorld) ask(q *request) {
 	sent := *q
 	sent.sent = w.now
 	w.process.waiting[id] = &sent
-	w.process.do(0, func() { r.receive(q.event, id) })
+	w.process.do(0, func() { to.receive(q.event, id) })
 	w.later(cmp.Or(q.patience, answerWithin), func() {
 		switch {
 		case sent.over:
 		case q.late != nil:
 			sent.over = true
 			q.late()
-		case q.c.disturbed < sent.sent && w.dbAway == 0:
+		case w.undisturbed(q.c, sent.sent) && w.dbAway == 0:
 			w.check.broke(q.c, "a request (%s) of %s was not answered", q.what, sent.sent)
 		default:
 			sent.over = true
 			w.repeat(q, askAgain)
 		}
+	})
+}
+
+// addressee is who takes requests; nil means nobody at present.
+func (w *campaignWorld) addressee(c *campaignRecord) receiver {
+	switch {
+	case w.process == nil:
+		return nil
+	case c == nil:
+		return w.process.callsIn
+	}
+	if r := w.process.runs[c.i]; r != nil {
+		return r
+	}
+	return nil
+}
+
+// undisturbed says that a campaign, or with nil each one, answers its requests since a time.
+func (w *campaignWorld) undisturbed(c *campaignRecord, since time.Duration) bool {
+	return !slices.ContainsFunc(w.campaigns, func(x *campaignRecord) bool {
+		return (c == nil || c == x) && x.disturbed >= since
 	})
 }
 
@@ -91,6 +114,7 @@ func (p *process) reply(to engine.Request, value any, err error) {
 // suppress tells every run about a suppressed number, and calls back once all have confirmed.
 func (w *campaignWorld) suppress(n engine.PhoneNumber, confirmed func()) {
 	left := len(w.campaigns)
+	w.tellCallsIn(&call.NumbersSuppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}})
 	for _, c := range w.campaigns {
 		w.ask(&request{c: c, what: "suppressed",
 			event: &run.Suppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}},

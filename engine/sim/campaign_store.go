@@ -28,6 +28,7 @@ type writer struct {
 type queued struct {
 	write   *journal.Write
 	contact *contactActor // gets the write's fate, by its step
+	callIn  *callIn       // likewise
 	step    int
 	run     *runner
 	revoke  bool              // the run is told of a refusal
@@ -91,6 +92,8 @@ func (x *writer) commit() {
 		for i := range x.group {
 			if refused[i] == nil {
 				w.check.durable(&x.group[i])
+			} else {
+				w.check.refused(&x.group[i], refused[i])
 			}
 		}
 	})
@@ -135,6 +138,8 @@ func (x *writer) done(n int, refused []error) {
 			}
 		}
 		switch {
+		case q.callIn != nil:
+			p.after(0, q.callIn, &call.Durable{Step: q.step, Err: err})
 		case q.write == nil && q.contact != nil:
 			p.loadContact(q.contact)
 		case q.write == nil:
@@ -312,7 +317,7 @@ func (p *process) loadContact(a *contactActor) {
 }
 
 // fetchAttempt reads the attempt that a result is about.
-func (p *process) fetchAttempt(a *contactActor, e *call.FetchAttempt) {
+func (p *process) fetchAttempt(a callShell, e *call.FetchAttempt) {
 	p.put(a, func(err error) any {
 		if err != nil {
 			return e.Unread(err)

@@ -11,6 +11,7 @@ import (
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/journal"
 	"dialler/engine/memstore"
 	"dialler/engine/pacing"
 	"dialler/engine/run"
@@ -55,6 +56,9 @@ type campaignWorld struct {
 
 	// applied applies an input to a run; tests can replace it to examine the effects.
 	applied func(*runner, run.Input) ([]run.Effect, error)
+	// persisted is told of each write of a call that came in; tests can replace it.
+	persisted func(*journal.Write)
+	callers   int // so far
 }
 
 func applied(r *runner, in run.Input) ([]run.Effect, error) { return r.state.Apply(in, r.effects[:0]) }
@@ -88,9 +92,10 @@ func newCampaignWorld(in Installation, seed uint64, arrange ...func(*campaignWor
 	w := &campaignWorld{in: in, seed: seed, byID: map[engine.CampaignID]*campaignRecord{},
 		legs: map[engine.LegID]*leg{}, calls: map[engine.PhoneNumber][]time.Duration{},
 		carrier: make([][]time.Duration, len(in.Trunks)), seats: in.Seats, commit: in.Commit,
-		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), applied: applied}
+		down: make([]int, len(in.Trunks)), refuses: make([]int, len(in.Trunks)), applied: applied,
+		persisted: func(*journal.Write) {}}
 	w.store = memstore.New(memstore.Options{Now: w.wall, KeepEvents: !in.Large, KeepEnded: !in.Large,
-		Cadences: in.Cadences, Calendars: in.Calendars,
+		Numbers: in.Numbers, Cadences: in.Cadences, Calendars: in.Calendars,
 		Hours:  func() besthour.Table { return w.hours.learned },
 		Closed: func(a *attempt.Attempt) { w.check.attempt(w.byID[a.Campaign], a, false) },
 		Bots: func() []engine.Bot {

@@ -3,14 +3,18 @@
 // their people from engine/callee.
 //
 // RunCampaigns plays whole campaigns. It has no rules of its own: it drives engine/run.State,
-// engine/call.Contact and engine/memstore.Store, as the actors drive them. This package is the
-// world around them:
+// engine/call.Contact and engine/memstore.Store, as the actors drive them; and for people who call
+// us engine/inbound, engine/dialout.State and engine/call.Dialout. This package is the world around
+// them:
 //
 //   - campaign_world.go, campaign_events.go: the clocks, and what happens when;
 //   - campaign_process.go, campaign_store.go, campaign_leases.go: one incarnation of
 //     the process. It carries out the effects of runs and contacts in order, writes
 //     in groups, queries the store, and owns trunks, numbers and seats. Every request
 //     to another party is answered after a small delay;
+//   - campaign_calls.go, campaign_callsin.go: what the process does for every call, and for those
+//     that come in;
+//   - campaign_callers.go: people who call us;
 //   - campaign_network.go, campaign_media.go: carriers and callees, bots and results.
 //     They continue when the process dies;
 //   - campaign_requests.go, campaign_acts.go, campaign_faults.go: operators and API
