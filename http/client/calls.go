@@ -117,6 +117,7 @@ type CallFilter struct {
 	CampaignID string
 	ContactID  string
 	Number     string // the number called
+	Direction  string // outbound or inbound
 	Trunk      string // of the last leg
 	State      string // reserved … ended
 	Outcome    string
@@ -127,7 +128,7 @@ type CallFilter struct {
 func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error] {
 	q := url.Values{"page_size": {strconv.Itoa(pageSize)}}
 	for k, v := range map[string]string{"campaign_id": f.CampaignID, "contact_id": f.ContactID, "number": f.Number,
-		"trunk": f.Trunk,
+		"direction": f.Direction, "trunk": f.Trunk,
 		"state": f.State, "outcome": f.Outcome} {
 		if v != "" {
 			q.Set(k, v)
