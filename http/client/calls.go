@@ -51,6 +51,8 @@ func (c *Client) Dialout(ctx context.Context, d Dialout) (p Placed, err error) {
 // Attempt is one dial.
 type Attempt struct {
 	AttemptID string `json:"attempt_id"`
+	Direction string `json:"direction"`       // outbound, or inbound: the person called
+	Returns   string `json:"returns_call_id"` // of an inbound call: the one that they call back, "" if unknown
 	Run       int    `json:"run"`
 	Pass      int    `json:"pass"`
 	Number    int    `json:"number"`  // 0 means it did not count
