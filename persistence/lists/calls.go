@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// callsSeen is how many attempts one query reads when filtering by what no index covers (Query.Narrow): a page may be short or empty and still have a next cursor.
+	// callsSeen is how many attempts one query reads when filtering by what no index covers
+	// (attempt.Query.Narrow): a page may be short or empty and still have a next cursor.
 	callsSeen = 20_000
 )
 
