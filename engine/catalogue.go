@@ -494,7 +494,7 @@ var Catalogue = []CodeText{
 	{"user_not_found", "There is no such user", "List the users; dialler user add creates one."},
 	{"validation_failed", "The request failed validation", "Correct the fields that are named."},
 	{"version_conflict", "The settings were changed meanwhile", "Load them again and repeat the edit."},
-	{"voicemail_in_use", "A campaign uses this message", "Give it another one first."},
+	{"voicemail_in_use", "A campaign or a number uses this message", "Give it another one first."},
 	{"voicemail_not_found", "No message has this identifier", "List the messages."},
 	{"webhook_inactive", "The webhook is inactive", "Make it active first, then replay."},
 	{"webhook_not_found", "No webhook has this identifier", "List the webhooks to see theirs."},

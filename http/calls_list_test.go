@@ -27,7 +27,8 @@ func TestCallsAreListedByCursor(t *testing.T) {
 	}
 
 	b.ports.older = ""
-	a = b.byAdmin("GET", path+"?campaign_id=cmp_1&contact_id=c1&number=%2B4915112345678&trunk=t1&state=ended"+
+	a = b.byAdmin("GET", path+"?campaign_id=cmp_1&contact_id=c1&number=%2B4915112345678&direction=inbound&trunk=t1"+
+		"&state=ended"+
 		"&outcome=busy&from=2030-03-01T10:00:00%2B01:00"+
 		"&to=2030-03-02T00:00:00Z&page_size=200&cursor="+cursor, "").is(200, "")
 	if a.get("next_cursor") != nil {
@@ -39,17 +40,16 @@ func TestCallsAreListedByCursor(t *testing.T) {
 		t.Errorf("from %v to %v", got.From, got.Until)
 	}
 	got.From, got.Until = time.Time{}, time.Time{}
-	if got != (attempt.Query{Campaign: "cmp_1", Contact: "c1", To: mobile, Trunk: "t1", State: attempt.Ended,
-		Outcome: engine.OutcomeBusy,
-		Before:  engine.AttemptID(cursor), Limit: 200}) {
+	if got != (attempt.Query{Campaign: "cmp_1", Contact: "c1", To: mobile, Direction: attempt.Inbound, Trunk: "t1",
+		State: attempt.Ended, Outcome: engine.OutcomeBusy, Before: engine.AttemptID(cursor), Limit: 200}) {
 		t.Errorf("asked %+v", got)
 	}
 
-	b.byAdmin("GET", path+"?campaign_id=%2F&number=x&trunk=%20&state=x&outcome=x&from=yesterday"+
+	b.byAdmin("GET", path+"?campaign_id=%2F&number=x&direction=x&trunk=%20&state=x&outcome=x&from=yesterday"+
 		"&to=2030-03-02T00:00:00&page_size=201&cursor=x&page=2", "").
-		is(422, "validation_failed", "campaign_id invalid_format", "number invalid_number", "trunk invalid_format",
-			"state unknown_value", "outcome unknown_value", "from invalid_format", "to invalid_format", "page_size out_of_range",
-			"cursor invalid_format", "page unknown_field")
+		is(422, "validation_failed", "campaign_id invalid_format", "number invalid_number", "direction unknown_value",
+			"trunk invalid_format", "state unknown_value", "outcome unknown_value", "from invalid_format",
+			"to invalid_format", "page_size out_of_range", "cursor invalid_format", "page unknown_field")
 	b.byAdmin("GET", path+"?from=2030-03-02T00:00:00Z&to=2030-03-01T00:00:00Z", "").is(422, "validation_failed",
 		"to out_of_range")
 

@@ -282,6 +282,11 @@ func TestContactsComeWithTheirAttemptTrail(t *testing.T) {
 		c["callback"] == nil {
 		t.Errorf("contact %v", c)
 	}
+	// It is no attempt of the contact: what lives above is the other one.
+	back := c["calls_back"].([]any)[0].(map[string]any)
+	if back["direction"] != "inbound" || back["returns_call_id"] != string(theCall) || back["started_at"] == nil {
+		t.Errorf("call back %v", back)
+	}
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_1/contacts?status=machine_detected&page=2&page_size=10", "").is(200, "")
 	if p := b.ports.pages[1]; p != (campaign.Page{Number: 2, Size: 10, Filter: "machine_detected"}) {
 		t.Errorf("page %+v", p)

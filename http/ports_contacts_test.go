@@ -130,6 +130,8 @@ func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.P
 		Contact: contact.Contact{ID: "c1", Number: mobile, State: contact.Connected, Used: 1, Max: 3, Run: 1, Source: "api",
 			CreatedAt: testAt, UpdatedAt: testAt, Callback: contact.CallbackPending, LastOutcome: engine.OutcomeBusy},
 		Attempts: []attempt.Attempt{unmapped, a},
+		CallsBack: []attempt.Attempt{{ID: theAttempt, Inbound: true, Returns: theAttempt, State: attempt.Connected,
+			InviteAt: &ended, To: mobile, From: "+493023125000"}},
 	}}}, p.fail
 }
 

@@ -258,6 +258,27 @@ func TestNumbersAreUpserted(t *testing.T) {
 		"validation_failed", "number mismatch", "hour_cap out_of_range", "state unknown_value")
 }
 
+func TestWhatCallersGetExists(t *testing.T) {
+	b := newBench(t)
+	b.ports.voicemails = []engine.Voicemail{{ID: "vm_1", Name: "Sorry"}}
+	const path = "/api/v1/numbers/+493023125001"
+	b.byAdmin("PUT", path, `{"callback_policy":"message","callback_bot_id":"none","callback_message_id":"vm_2"}`).
+		is(422, "validation_failed", "callback_bot_id unknown_value", "callback_message_id unknown_value")
+	b.byAdmin("PUT", path, `{"callback_policy":"bot"}`).is(422, "validation_failed", "callback_bot_id required")
+	a := b.byAdmin("PUT", path, `{"callback_policy":"bot","callback_bot_id":"bot_1","callback_message_id":"vm_1"}`).
+		is(201, "")
+	if a.get("callback_bot_id") != "bot_1" || a.get("callback_message_id") != "vm_1" {
+		t.Errorf("%s", a.body)
+	}
+
+	const unknown, known = `"callback_message_id":"vm_2"`, `"callback_message_id":"vm_1"`
+	b.byAdmin("POST", "/api/v1/campaigns", campaignWith(unknown)).is(422, "validation_failed",
+		"callback_message_id unknown_value")
+	b.byAdmin("PATCH", campaignPath, `{"version":1,`+unknown+`}`).is(422, "validation_failed",
+		"callback_message_id unknown_value")
+	b.byAdmin("POST", "/api/v1/campaigns", campaignWith(known)).is(201, "")
+}
+
 // SEMANTICS §7: "answer-rate watch".
 func TestTheAnswerRateOfANumberIsShownWithItsAlarm(t *testing.T) {
 	b := newBench(t)

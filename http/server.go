@@ -236,7 +236,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		Charts:      deps.Reports,
 		Simulations: deps.Simulations, Hours: deps.Hours, Bots: deps.Bots, Cadences: deps.Cadences,
 		Calendars: deps.Calendars, Trunks: deps.Trunks,
-		Numbers: deps.Numbers},
+		Numbers: deps.Numbers, Messages: deps.Classification},
 		campaigns.Limits{SimulationTime: cfg.SimulationTime, Patience: cfg.ReportPatience})
 	s.calls = calls.New(s.host, s.gate, s.replays, calls.Ports{Calls: deps.Calls, Bots: deps.Bots,
 		Destinations: deps.Destinations,
@@ -257,7 +257,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.exclusions = exclusions.New(s.host, s.replays, s.files, exclusions.Ports{Campaigns: deps.Campaigns,
 		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
 	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers,
-		Calls:        deps.Calls,
+		Messages: deps.Classification, Calls: deps.Calls,
 		Destinations: deps.Destinations})
 	s.webhooks = webhooks.New(s.host, deps.Webhooks, cfg.PlainWebhooks)
 	s.reports = reports.New(s.host, s.files, deps.Reports, deps.Evidence)

@@ -148,21 +148,27 @@ func TestAMessageForMachinesIsDeletedWhenNoCampaignLeavesIt(t *testing.T) {
 	t.Parallel()
 	s, _ := reviewed(t, 0)
 	ctx, who := t.Context(), engine.Who{Name: "ann@example.org"}
-	for _, id := range []engine.VoicemailID{"vm_1", "vm_2"} {
+	for _, id := range []engine.VoicemailID{"vm_1", "vm_2", "vm_3"} {
 		if err := s.AddVoicemail(ctx, engine.Voicemail{ID: id, Name: "Reminder", CreatedAt: time.Now(), CreatedBy: who.Name},
 			make([]byte, 12000), who); err != nil {
 			t.Fatal(err)
 		}
 	}
 	list, err := s.Voicemails(ctx)
-	if err != nil || len(list) != 2 || list[0].Duration != 1500*time.Millisecond || list[0].Name != "Reminder" {
+	if err != nil || len(list) != 3 || list[0].Duration != 1500*time.Millisecond || list[0].Name != "Reminder" {
 		t.Errorf("%v %+v", err, list)
 	}
 	if audio, err := s.VoicemailAudio(ctx, "vm_1"); err != nil || len(audio) != 12000 {
 		t.Errorf("%v, %d bytes", err, len(audio))
 	}
-	if err := s.DeleteVoicemail(ctx, "vm_1", who); engine.ErrorCode(err) != "voicemail_in_use" {
-		t.Error(err)
+	if _, err := s.PutNumber(ctx, engine.NumberSettings{Number: "+4930111", State: "active", CallbackMessage: "vm_3"},
+		who); err != nil {
+		t.Fatal(err)
+	}
+	for _, used := range []engine.VoicemailID{"vm_1", "vm_3"} {
+		if err := s.DeleteVoicemail(ctx, used, who); engine.ErrorCode(err) != "voicemail_in_use" {
+			t.Error(used, err)
+		}
 	}
 	if err := s.DeleteVoicemail(ctx, "vm_2", who); err != nil {
 		t.Error(err)

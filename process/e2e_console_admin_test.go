@@ -4,13 +4,17 @@ import (
 	"fmt"
 	nethttp "net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/draw"
+	"dialler/bench/voice"
 	"dialler/engine"
+	"dialler/media/wav"
 )
 
 // The administration pages in a real browser, one script for each part; all use one world.
@@ -101,6 +105,34 @@ func TestAnOperatorSharesACalendarInTheConsole(t *testing.T) {
 	w.browse("calendars.mjs", "EMAIL", email, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "CAMPAIGN_NAME", name,
 		"WAITS", waits, "TOKEN", w.admin, "CLOSED", "["+strings.Join(closed, ",")+"]",
 		"DATE", time.Now().UTC().AddDate(0, 0, 1).Format(time.DateOnly))
+	w.act(id, "stop").expect(200)
+	w.quiet()
+}
+
+func TestWhoCalledBackIsSeenInTheConsole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 100*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	const admin = "ada@example.org"
+	w.consoleUser(admin, "admin")
+	message := func(name string) (id string) {
+		said := voice.Utterance(draw.Rand(1, name, 0), 500*time.Millisecond)
+		var kept struct{ ID string }
+		w.send("POST", "/api/v1/voicemails?name="+url.QueryEscape(name), string(wav.Encode(said)), "Authorization",
+			"Bearer "+w.admin, "Content-Type", "audio/wav").expect(201).into(&kept)
+		return kept.ID
+	}
+	message("We called you")
+	gone, caller := message("Old greeting"), newNumber()
+	id := w.running(map[string]any{"always_on": true, "max_attempts": 1})
+	w.addTo(id, caller).expect(200)
+	eventually(t, "they were called", func() bool { return w.detail(id).Counters.Completed == 1 })
+	control := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) {
+		w.callers(played, caller, anonymous).over()
+	}))
+	defer control.Close()
+	w.browse("calls-back.mjs", "EMAIL", admin, "PASSWORD", browserPassword, "NUMBER", ourNumber, "CALLER", caller,
+		"GONE", gone, "TOKEN", w.admin, "CONTROL", control.URL)
 	w.act(id, "stop").expect(200)
 	w.quiet()
 }

@@ -247,9 +247,11 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	}
 	var wg sync.WaitGroup
 	for i := range list.Contacts {
-		for j := range list.Contacts[i].Attempts {
-			if a := &list.Contacts[i].Attempts[j]; a.State != attempt.Ended {
-				wg.Go(func() { *a = f.Live(ctx, *a) })
+		for _, trail := range [][]attempt.Attempt{list.Contacts[i].Attempts, list.Contacts[i].CallsBack} {
+			for j := range trail {
+				if a := &trail[j]; a.State != attempt.Ended {
+					wg.Go(func() { *a = f.Live(ctx, *a) })
+				}
 			}
 		}
 	}
@@ -268,9 +270,11 @@ func (f *Front) Contact(ctx context.Context, id engine.CampaignID, cid engine.Co
 	if err != nil {
 		return d, err
 	}
-	for i := range view.Attempts {
-		if a := &view.Attempts[i]; a.State != attempt.Ended {
-			*a = f.Live(ctx, *a)
+	for _, list := range [][]attempt.Attempt{view.Attempts, view.CallsBack} {
+		for i := range list {
+			if a := &list[i]; a.State != attempt.Ended {
+				*a = f.Live(ctx, *a)
+			}
 		}
 	}
 	c, up, err := f.DetailIfUp(ctx, id)

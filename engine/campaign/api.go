@@ -273,4 +273,6 @@ const AheadCap = 10_000
 type ContactView struct {
 	Contact  contact.Contact
 	Attempts []attempt.Attempt
+	// CallsBack are the calls that came in and return one of the attempts, newest last.
+	CallsBack []attempt.Attempt
 }

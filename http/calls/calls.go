@@ -89,12 +89,12 @@ type AttemptView struct {
 	// ShortID is what operators see: spec, "the last 8 characters are displayed".
 	ShortID string `json:"short_id"`
 	// Direction is outbound, or inbound for a call of the person; ReturnsCall is the call that they call back.
-	Direction   string        `json:"direction"`
-	ReturnsCall engine.CallID `json:"returns_call_id,omitempty"`
-	Run         int           `json:"run,omitempty"`
-	Pass        int           `json:"pass,omitempty"`
-	Number      int           `json:"number,omitempty"` // absent while unconsumed
-	State       attempt.State `json:"state"`
+	Direction   attempt.Direction `json:"direction"`
+	ReturnsCall engine.CallID     `json:"returns_call_id,omitempty"`
+	Run         int               `json:"run,omitempty"`
+	Pass        int               `json:"pass,omitempty"`
+	Number      int               `json:"number,omitempty"` // absent while unconsumed
+	State       attempt.State     `json:"state"`
 	// Outcome is null while it is not final; for an ended attempt AwaitingResult says why.
 	Outcome        *engine.Outcome `json:"outcome"`
 	AwaitingResult bool            `json:"awaiting_result"`
@@ -140,7 +140,7 @@ type resultView struct {
 // ViewAttempt converts an attempt to an entry of the trail.
 func ViewAttempt(a *attempt.Attempt) AttemptView {
 	v := AttemptView{
-		AttemptID: a.ID, ShortID: a.ID.Short(), Direction: "outbound", Run: a.Run, Pass: a.Pass,
+		AttemptID: a.ID, ShortID: a.ID.Short(), Direction: a.Direction(), Run: a.Run, Pass: a.Pass,
 		Number: a.Number, State: a.State,
 		Outcome: a.FinalOutcome(), AwaitingResult: a.AwaitsResult, Cause: string(a.Cause), ToNumber: a.To.E164(),
 		FromNumber: a.From.E164(), Trunk: a.Trunk,
@@ -150,9 +150,6 @@ func ViewAttempt(a *attempt.Attempt) AttemptView {
 		Attestation: a.Attestation,
 		Recording:   viewRecording(a),
 		Transfer:    viewTransfer(a.Transfer),
-	}
-	if a.Inbound {
-		v.Direction = "inbound"
 	}
 	if a.Returns != "" {
 		v.ReturnsCall = a.Returns.Call()

@@ -78,6 +78,9 @@ func callsParameter(q *attempt.Query, key, val string, errs *form.Errors) (known
 			errs.Add(key, e.Code, e.Detail)
 		}
 		q.To = n
+	case "direction":
+		q.Direction = attempt.Direction(val)
+		oneOf(wire.Names(attempt.Directions))
 	case "state":
 		q.State = attempt.State(val)
 		oneOf(wire.Names(attempt.ShownStates))

@@ -15,6 +15,7 @@ import (
 	"dialler/engine/redial"
 	"dialler/engine/window"
 	"dialler/http/form"
+	"dialler/http/telephony"
 	"dialler/http/wire"
 )
 
@@ -217,7 +218,10 @@ func (s *API) checkNamed(ctx context.Context, c *campaign.Settings, errs *form.E
 	if err := s.checkCadence(ctx, c, errs); err != nil {
 		return err
 	}
-	return s.checkCalendars(ctx, c, errs)
+	if err := s.checkCalendars(ctx, c, errs); err != nil {
+		return err
+	}
+	return telephony.CheckMessage(ctx, s.Messages, c.CallbackMessage, errs)
 }
 
 // checkCadence refuses a cadence that does not exist.

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/http/memory"
+	"dialler/http/telephony"
 	"dialler/http/wire"
 )
 
@@ -39,6 +40,7 @@ type Ports struct {
 	Calendars   Calendars
 	Trunks      Trunks
 	Numbers     Numbers
+	Messages    telephony.Messages
 }
 
 // Limits bound simulations.

@@ -51,6 +51,8 @@ func (c *Client) Dialout(ctx context.Context, d Dialout) (p Placed, err error) {
 // Attempt is one dial.
 type Attempt struct {
 	AttemptID string `json:"attempt_id"`
+	Direction string `json:"direction"`       // outbound, or inbound: the person called
+	Returns   string `json:"returns_call_id"` // of an inbound call: the one that they call back, "" if unknown
 	Run       int    `json:"run"`
 	Pass      int    `json:"pass"`
 	Number    int    `json:"number"`  // 0 means it did not count
@@ -117,6 +119,7 @@ type CallFilter struct {
 	CampaignID string
 	ContactID  string
 	Number     string // the number called
+	Direction  string // outbound or inbound
 	Trunk      string // of the last leg
 	State      string // reserved … ended
 	Outcome    string
@@ -127,7 +130,7 @@ type CallFilter struct {
 func (c *Client) Calls(ctx context.Context, f CallFilter) iter.Seq2[Call, error] {
 	q := url.Values{"page_size": {strconv.Itoa(pageSize)}}
 	for k, v := range map[string]string{"campaign_id": f.CampaignID, "contact_id": f.ContactID, "number": f.Number,
-		"trunk": f.Trunk,
+		"direction": f.Direction, "trunk": f.Trunk,
 		"state": f.State, "outcome": f.Outcome} {
 		if v != "" {
 			q.Set(k, v)

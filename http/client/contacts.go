@@ -43,6 +43,7 @@ type Contact struct {
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Trail     []Attempt `json:"attempt_trail"` // newest last
+	CallsBack []Attempt `json:"calls_back"`    // calls by the contact that return one of them
 	// Explain says why the contact is not dialled now, and when it will be; set only for a single
 	// contact.
 	Explain *struct {

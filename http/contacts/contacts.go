@@ -69,6 +69,7 @@ type contactView struct {
 	CreatedAt      time.Time           `json:"created_at"`
 	UpdatedAt      time.Time           `json:"updated_at"`
 	Trail          []calls.AttemptView `json:"attempt_trail"` // newest last
+	CallsBack      []calls.AttemptView `json:"calls_back,omitempty"`
 }
 
 // alternateView is a number of the person beside the first. Barred says that it is invalid or on the
@@ -124,6 +125,9 @@ func viewContact(cv *campaign.ContactView) contactView {
 				v.Attempts++ // consumed once its INVITE left, unless its end says otherwise
 			}
 		}
+	}
+	for i := range cv.CallsBack {
+		v.CallsBack = append(v.CallsBack, calls.ViewAttempt(&cv.CallsBack[i]))
 	}
 	return v
 }

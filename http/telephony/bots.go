@@ -28,6 +28,7 @@ type Ports struct {
 	Bots         Bots
 	Trunks       Trunks
 	Numbers      Numbers
+	Messages     Messages
 	Calls        Calls
 	Destinations wire.Destinations
 }

@@ -1,7 +1,9 @@
 package telephony
 
 import (
+	"context"
 	nethttp "net/http"
+	"slices"
 
 	"dialler/engine"
 	"dialler/engine/inbound"
@@ -83,6 +85,9 @@ func (s *API) PutNumber(r *wire.Request) error {
 	if settings.CallbackPolicy == string(inbound.Bot) && settings.CallbackBot == "" {
 		f.Fail("callback_bot_id", "required", "is needed for the policy bot")
 	}
+	if err := s.checkCallback(r.Ctx(), &settings, f.Errs); err != nil {
+		return err
+	}
 	f.Done()
 	if err := f.Errs.Err(); err != nil {
 		return err
@@ -92,4 +97,30 @@ func (s *API) PutNumber(r *wire.Request) error {
 		return err
 	}
 	return r.Reply(wire.PutStatus(created), settings)
+}
+
+// checkCallback refuses a bot or a message for callers that does not exist.
+func (s *API) checkCallback(ctx context.Context, n *engine.NumberSettings, errs *form.Errors) error {
+	if n.CallbackBot != "" {
+		bots, err := s.Bots.Bots(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == n.CallbackBot }) {
+			errs.Add("callback_bot_id", "unknown_value", "is no bot; GET /api/v1/bots lists them")
+		}
+	}
+	return CheckMessage(ctx, s.Messages, n.CallbackMessage, errs)
+}
+
+// CheckMessage refuses a message for callers (callback_message_id) that does not exist.
+func CheckMessage(ctx context.Context, m Messages, id engine.VoicemailID, errs *form.Errors) error {
+	if id == "" {
+		return nil
+	}
+	list, err := m.Voicemails(ctx)
+	if err == nil && !slices.ContainsFunc(list, func(v engine.Voicemail) bool { return v.ID == id }) {
+		errs.Add("callback_message_id", "unknown_value", "is no message; GET /api/v1/voicemails lists them")
+	}
+	return err
 }

@@ -38,6 +38,12 @@ type BotStatus struct {
 	Endpoints []fleet.EndpointStatus
 }
 
+// Messages are the messages that callers hear.
+type Messages interface {
+	// Voicemails lists them, newest first.
+	Voicemails(ctx context.Context) ([]engine.Voicemail, error)
+}
+
 // Trunks stores carrier connections.
 type Trunks interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
@@ -221,11 +222,37 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 		v := &list.Contacts[at[attempts[i].Contact]]
 		v.Attempts = append(v.Attempts, attempts[i])
 	}
+	if err != nil {
+		return list, err
+	}
+	back, err := s.callsBack(ctx, attempts)
+	of := make(map[engine.AttemptID]engine.ContactID, len(attempts))
+	for i := range attempts {
+		of[attempts[i].ID] = attempts[i].Contact
+	}
+	for i := range back {
+		v := &list.Contacts[at[of[back[i].Returns]]]
+		v.CallsBack = append(v.CallsBack, back[i])
+	}
 	return list, err
 }
 
-// ContactView returns one contact of a campaign with its attempts of all runs; ok is false when the
-// campaign has no such contact.
+// callsBack returns the calls that came in and return one of the attempts, oldest first. An index finds
+// them by their number, which is that of the attempt.
+func (s *Roster) callsBack(ctx context.Context, of []attempt.Attempt) ([]attempt.Attempt, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	numbers, ids := make([]string, len(of)), make([]string, len(of))
+	for i := range of {
+		numbers[i], ids[i] = of[i].To.E164(), string(of[i].ID)
+	}
+	return s.db.Attempts(ctx, "WHERE a.to_number = ANY($1::text[]) AND a.inbound AND a.returns = ANY($2::uuid[]) "+
+		"ORDER BY a.id", numbers, ids)
+}
+
+// ContactView returns one contact of a campaign with its attempts of all runs and the calls that return
+// them; ok is false when the campaign has no such contact.
 func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engine.ContactID) (v campaign.ContactView,
 	ok bool, err error) {
 	if v.Contact, ok, err = s.ContactByID(ctx, cid); err != nil || !ok || v.Contact.Campaign != id {
@@ -233,6 +260,9 @@ func (s *Roster) ContactView(ctx context.Context, id engine.CampaignID, cid engi
 	}
 	v.Attempts, err = s.db.Attempts(ctx, "WHERE a.campaign_id = $1 AND a.contact_id = $2 ORDER BY a.id", string(id),
 		string(cid))
+	if err == nil {
+		v.CallsBack, err = s.callsBack(ctx, v.Attempts)
+	}
 	return v, err == nil, err
 }
 

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// callsSeen is how many attempts one query reads when filtering by trunk, state or outcome,
-	// which no index covers: a page may be short or empty and still have a next cursor.
+	// callsSeen is how many attempts one query reads when filtering by what no index covers
+	// (attempt.Query.Narrow): a page may be short or empty and still have a next cursor.
 	callsSeen = 20_000
 )
 
@@ -162,6 +162,12 @@ func (s *Lists) callsWhere(ctx context.Context, q *attempt.Query) (c callsQuery,
 				"AND a.contact_id = {0}::uuid", string(q.Contact))
 		}
 	}
+	if q.Direction == attempt.Inbound { // an index has them alone; they are of no campaign
+		add("a.inbound")
+		if q.Campaign != "" || q.Contact != "" {
+			add("false")
+		}
+	}
 	if q.To != "" {
 		add("a.to_number = {0}", q.To.E164())
 	}
@@ -194,6 +200,9 @@ func (c *callsQuery) narrow(q *attempt.Query) (where string, args []any) {
 			args = append(args, x.value)
 			conditions = append(conditions, fmt.Sprintf("a.%s = $%d", x.column, len(args)))
 		}
+	}
+	if q.Direction == attempt.Outbound {
+		conditions = append(conditions, "NOT a.inbound")
 	}
 	if q.Outcome == engine.OutcomeConnectedNoResult { // as shown to users
 		conditions = append(conditions, "NOT "+table.AwaitsResult)

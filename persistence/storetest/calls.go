@@ -37,6 +37,8 @@ func callsByCursor(t *testing.T, w *world) {
 			a.Campaign, a.Contact = "", ""
 		case 3:
 			a.Campaign, a.Contact = other.ID, ""
+		case 4: // of somebody who called us
+			a.Campaign, a.Contact, a.Inbound = "", "", true
 		}
 		all = append(all, a)
 		x := journal.Write{Campaign: a.Campaign, Attempts: []attempt.Attempt{a}}
@@ -79,6 +81,10 @@ func callsByCursor(t *testing.T, w *world) {
 	f("of a campaign", attempt.Query{Campaign: w.c.ID}, func(a *attempt.Attempt) bool { return a.Campaign == w.c.ID })
 	f("of a contact", attempt.Query{Contact: one.ID}, func(a *attempt.Attempt) bool { return a.Contact == one.ID })
 	f("to a number", attempt.Query{To: two.Number}, func(a *attempt.Attempt) bool { return a.To == two.Number })
+	inbound := func(a *attempt.Attempt) bool { return a.Inbound }
+	f("to us", attempt.Query{Direction: attempt.Inbound}, inbound)
+	f("to us by a number", attempt.Query{Direction: attempt.Inbound, To: one.Number}, inbound)
+	f("by us", attempt.Query{Direction: attempt.Outbound}, func(a *attempt.Attempt) bool { return !a.Inbound })
 	f("over a trunk", attempt.Query{Trunk: "t2"}, func(a *attempt.Attempt) bool { return a.Trunk == "t2" })
 	f("with an outcome", attempt.Query{Campaign: w.c.ID, State: attempt.Ended, Outcome: engine.OutcomeBusy},
 		func(a *attempt.Attempt) bool {
@@ -91,7 +97,8 @@ func callsByCursor(t *testing.T, w *world) {
 		func(a *attempt.Attempt) bool { return a.Campaign == w.c.ID && between(a) })
 
 	for _, q := range []attempt.Query{{Contact: "x", Limit: 1}, {State: attempt.Ringing, Limit: 1},
-		{Campaign: "cmp_none", Limit: 1}} {
+		{Campaign: "cmp_none", Limit: 1}, {Direction: attempt.Inbound, Campaign: w.c.ID, Limit: 1},
+		{Direction: attempt.Inbound, Contact: one.ID, Limit: 1}} {
 		if list, next, err := w.pg.Lists.Calls(t.Context(), q); len(list) > 0 || next != "" || err != nil {
 			t.Errorf("%+v: %v %q %v", q, list, next, err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/inbound"
 	"dialler/engine/journal"
@@ -62,6 +63,50 @@ func callIn(t *testing.T, w *world) {
 	must(t, err)
 	if called.Last != nil {
 		t.Errorf("too long ago: %+v", called.Last)
+	}
+}
+
+// callsBack checks that a contact is shown with the calls that return its attempts, and no others.
+func callsBack(t *testing.T, w *world) {
+	called, other := w.contact(), w.contact()
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{called, other} }))
+	call := func(c contact.Contact, returns engine.AttemptID) engine.AttemptID {
+		a, end := w.attempt(c), at()
+		a.State, a.EndedAt, a.Legs = attempt.Ended, &end, nil
+		x := w.write(func(x *journal.Write) {})
+		if returns != "" {
+			a.Campaign, a.Contact, a.Inbound, a.Returns = "", "", true, returns
+			x = journal.Write{}
+		}
+		x.Attempts = []attempt.Attempt{a}
+		w.commit(x)
+		return a.ID
+	}
+	missed, second := call(called, ""), call(called, "")
+	call(other, "")
+	first, again := call(called, missed), call(called, second)
+	call(called, engine.AttemptID(id())) // of another campaign
+	f := func(v campaign.ContactView) {
+		t.Helper()
+		if len(v.Attempts) != 2 || len(v.CallsBack) != 2 || v.CallsBack[0].ID != min(first, again) ||
+			v.CallsBack[1].ID != max(first, again) {
+			t.Errorf("%d attempts, calls back %+v", len(v.Attempts), v.CallsBack)
+		}
+	}
+	v, _, err := w.pg.ContactView(t.Context(), w.c.ID, called.ID)
+	must(t, err)
+	f(v)
+	list, err := w.pg.Contacts(t.Context(), w.c.ID, campaign.Page{Number: 1, Size: 50})
+	must(t, err)
+	for _, v := range list.Contacts {
+		switch v.Contact.ID {
+		case called.ID:
+			f(v)
+		case other.ID:
+			if len(v.Attempts) != 1 || v.CallsBack != nil {
+				t.Errorf("who did not call back: %+v", v)
+			}
+		}
 	}
 }
 

@@ -114,6 +114,7 @@ var portCases = []testCase{
 // ownCases are the promises that only PostgreSQL's store makes.
 var ownCases = []testCase{
 	{"what is known of a caller is the last call from the number", callIn},
+	{"a contact is shown with the calls that return its attempts", callsBack},
 	{"events of a dialout are stored once", dialoutEvents},
 	{"an import whose staged rows are lost is not activated", importLost},
 	{"an import is found by its request until it fails", importRequested},

@@ -14,6 +14,7 @@ import {
   HistoryIcon,
   KeyIcon,
   NumberIcon,
+  PhoneIcon,
   ShieldIcon,
   TrunkIcon,
   UsersIcon,
@@ -63,6 +64,12 @@ export const pages: Page[] = [
     page: code(() => import('./pages/wall/wall-page')),
     ask: (client) => client.query(campaignsOf),
   },
+  {
+    path: '/calls',
+    nav: { label: 'Calls', icon: PhoneIcon },
+    page: code(() => import('./pages/calls/calls-page')),
+  },
+  { path: '/calls/:id', page: code(() => import('./pages/calls/call-page')) },
   {
     path: '/dialouts',
     needs: 'operator',

@@ -96,8 +96,8 @@ export interface paths {
         /**
          * Calls of campaigns and dialouts, newest first
          * @description By `cursor`, since the list grows at its head: what is already read comes neither twice nor shifted. All parameters that are sent must
-         *     hold. With `trunk`, `state` or `outcome` one answer looks at 20,000 calls at most: it may have fewer than `page_size`, or none, while
-         *     `next_cursor` leads on; only null is the end. 404 `cursor_not_found` when the call behind it is not kept any more. Scope `read` (a key
+         *     hold. With `trunk`, `state`, `outcome` or `direction=outbound` one answer looks at 20,000 calls at most: it may have fewer than
+         *     `page_size`, or none, while `next_cursor` leads on; only null is the end. 404 `cursor_not_found` when the call behind it is not kept any more. Scope `read` (a key
          *     that is bound to campaigns names one of them), or a user.
          */
         get: operations["listCalls"];
@@ -1840,7 +1840,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a message
-         * @description 409 `voicemail_in_use` while a campaign names it. Role `operator`.
+         * @description 409 `voicemail_in_use` while a campaign or a number names it. Role `operator`.
          */
         delete: operations["deleteVoicemail"];
         options?: never;
@@ -5028,6 +5028,8 @@ export interface components {
             updated_at: components["schemas"]["When"];
             /** @description Newest last. */
             attempt_trail: components["schemas"]["Attempt"][];
+            /** @description Calls by the person that return one of the attempts (`returns_call_id`), newest last; absent when there is none. */
+            calls_back?: components["schemas"]["Attempt"][];
         };
         ContactDetail: {
             contact_id: string;
@@ -5065,6 +5067,8 @@ export interface components {
             updated_at: components["schemas"]["When"];
             /** @description Newest last. */
             attempt_trail: components["schemas"]["Attempt"][];
+            /** @description Calls by the person that return one of the attempts (`returns_call_id`), newest last; absent when there is none. */
+            calls_back?: components["schemas"]["Attempt"][];
             explain: components["schemas"]["ContactExplanation"];
         };
         ContactExplanation: {
@@ -5744,7 +5748,7 @@ export interface components {
              * @enum {string}
              */
             callback_policy?: "reject" | "message" | "bot";
-            /** @description Needed for the policy bot. */
+            /** @description One of `/api/v1/bots`. Needed for the policy bot. */
             callback_bot_id?: string;
             /** @description The message (`/api/v1/voicemails`) for the policy message; absent: the information message of the installation. */
             callback_message_id?: string;
@@ -6311,8 +6315,10 @@ export interface operations {
             query?: {
                 campaign_id?: string;
                 contact_id?: string;
-                /** @description The number called. */
+                /** @description The number called; of an inbound call, that of the person. */
                 number?: components["schemas"]["E164"];
+                /** @description inbound: the person called us; such a call is of no campaign. */
+                direction?: "outbound" | "inbound";
                 /** @description Of the last leg. */
                 trunk?: string;
                 state?: components["schemas"]["AttemptState"];

@@ -62,6 +62,14 @@ export function usePutNumber() {
   );
 }
 
+/** useMessages gives the messages that callers and machines hear. */
+export function useMessages() {
+  return useQuery<Schemas['Voicemail'][], Problem>({
+    queryKey: ['messages'],
+    queryFn: async ({ signal }) => (await data(api.GET('/api/v1/voicemails', { signal }))).voicemails,
+  });
+}
+
 /** useBotHealth gives the bots as they stand at this moment. */
 export function useBotHealth() {
   return useQuery<Bot[], Problem>({

@@ -64,6 +64,8 @@ export const UserIcon = icon(
     <path d="M5 20c.800-3.8 3.5-5.5 7-5.500s6.2 1.7 7 5.5" />
   </>,
 );
+export const InboundIcon = icon(<path d="M18 6 6.500 17.500M6.500 9v8.500H15" />);
+export const OutboundIcon = icon(<path d="M6 18 17.500 6.500M9 6.500h8.500V15" />);
 export const LeftIcon = icon(<path d="m14 6-6 6 6 6" />);
 export const RightIcon = icon(<path d="m10 6 6 6-6 6" />);
 export const DownIcon = icon(<path d="m6 10 6 6 6-6" />);

@@ -15,7 +15,7 @@ export function stagesOf(a: Attempt): Stage[] {
   const marks = [
     { name: 'Dialling', from: at(a.started_at), tone: 'grey' },
     { name: 'Ringing', from: at(a.ringing_at), tone: 'blue' },
-    { name: 'Answered, to the bot', from: at(a.answered_at), tone: 'amber' },
+    { name: a.direction === 'inbound' ? 'Answered' : 'Answered, to the bot', from: at(a.answered_at), tone: 'amber' },
     { name: 'Conversation', from: at(a.connected_at), tone: 'green' },
   ].filter((m): m is { name: string; from: number; tone: Stage['tone'] } => m.from !== undefined);
   return marks.map((m, i) => ({ ...m, until: marks[i + 1]?.from ?? at(a.ended_at) }));

@@ -2,8 +2,10 @@ import { Group, Table, Text } from '@mantine/core';
 
 import type { Attempt } from '../../api/client';
 import { CopyControl } from '../../components/copy-control';
+import { DirectionMark } from '../../components/direction-word';
 import { ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
+import { endsOf } from '../../words/calls';
 import { none, seconds } from '../../words/figures';
 import { attemptLabel, words } from '../../words/states';
 import css from './attempt-table.module.css';
@@ -44,14 +46,17 @@ export function AttemptTable({ attempts, zone }: { attempts: Attempt[]; zone: st
 
 function AttemptRow({ attempt: a, zone }: { attempt: Attempt; zone: string }) {
   const label = attemptLabel(a);
+  const ends = endsOf(a);
   return (
     <Table.Tr>
       <Table.Td
         title={
-          a.number === undefined ? 'Not consumed: the call did not leave, or the trunk could not take it' : undefined
+          a.number === undefined && a.direction === 'outbound'
+            ? 'Not consumed: the call did not leave, or the trunk could not take it'
+            : undefined
         }
       >
-        {a.number ?? '–'}
+        {a.direction === 'inbound' ? <DirectionMark of="inbound" /> : (a.number ?? '–')}
       </Table.Td>
       <Table.Td>
         <ToneWord tone={label.tone} label={label.label} />
@@ -61,8 +66,8 @@ function AttemptRow({ attempt: a, zone }: { attempt: Attempt; zone: string }) {
           </Text>
         )}
       </Table.Td>
-      <Table.Td className="figure">{a.to_number || none}</Table.Td>
-      <Table.Td className="figure">{a.from_number || none}</Table.Td>
+      <Table.Td className="figure">{ends.to || none}</Table.Td>
+      <Table.Td className="figure">{ends.from || none}</Table.Td>
       <Table.Td>{a.started_at ? <When at={a.started_at} zone={zone} precise /> : none}</Table.Td>
       <Table.Td>{a.ended_at ? <When at={a.ended_at} zone={zone} precise /> : 'still open'}</Table.Td>
       <Table.Td className="figure">{seconds(a.talk_s)}</Table.Td>
@@ -99,6 +104,7 @@ function detail(a: Attempt): string {
     a.amd_verdict && a.outcome !== 'machine' && a.outcome !== 'fax' && `AMD: ${a.amd_verdict}`,
     a.hung_up_by && `hung up by ${a.hung_up_by}`,
     a.callback && 'callback',
+    a.returns_call_id && 'calls back',
   ];
   return parts.filter((p): p is string => typeof p === 'string' && p !== '').join(' · ');
 }

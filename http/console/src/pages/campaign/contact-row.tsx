@@ -2,9 +2,11 @@ import { memo, useId, useState } from 'react';
 
 import type { Attempt, Contact } from '../../api/client';
 import { serverNow } from '../../api/clock';
+import { DirectionMark } from '../../components/direction-word';
 import { DownIcon, RightIcon } from '../../components/icons';
 import { ToneBadge, ToneWord } from '../../components/tone-badge';
 import { When } from '../../components/when';
+import { trailOf } from '../../words/calls';
 import { none } from '../../words/figures';
 import { attemptLabel, contactStatus, named, outcome, reasonOf, words } from '../../words/states';
 import { AttemptTable } from './attempt-table';
@@ -31,7 +33,8 @@ export const ContactRow = memo(function ContactRow({
   const id = useId();
   const status = named(contactStatus, c.status);
   const variables = Object.entries(c.variables);
-  const earlier = c.attempt_trail.length - trailShown;
+  const trail = trailOf(c);
+  const earlier = trail.length - trailShown;
   return (
     <>
       <tr data-contact={c.phone_number} data-open={open || undefined} className={css.row}>
@@ -74,7 +77,7 @@ export const ContactRow = memo(function ContactRow({
           ) : (
             <ol className={css.trail}>
               {earlier > 0 && <li className={css.earlier}>{earlier} earlier</li>}
-              {c.attempt_trail.slice(-trailShown).map((a) => (
+              {trail.slice(-trailShown).map((a) => (
                 <TrailItem key={a.attempt_id} attempt={a} zone={zone} />
               ))}
             </ol>
@@ -103,7 +106,7 @@ export const ContactRow = memo(function ContactRow({
         {open && (
           <td colSpan={6}>
             <div className={css.inside}>
-              <AttemptTable attempts={c.attempt_trail} zone={zone} />
+              <AttemptTable attempts={trail} zone={zone} />
               {variables.length > 0 && (
                 <dl className={css.variables}>
                   {variables.map(([key, value]) => (
@@ -131,7 +134,9 @@ function TrailItem({ attempt: a, zone }: { attempt: Attempt; zone: string }) {
   const label = attemptLabel(a);
   return (
     <li className={css.item} data-attempt={a.short_id} data-outcome={a.outcome}>
-      <span className={css.number}>{a.number ?? '–'}</span>
+      <span className={css.number}>
+        {a.direction === 'inbound' ? <DirectionMark of="inbound" /> : (a.number ?? '–')}
+      </span>
       <ToneWord tone={label.tone} label={label.label} title={a.sip_reason} />
       <span className={css.at}>{a.started_at && <When at={a.started_at} zone={zone} precise />}</span>
     </li>

@@ -1,5 +1,6 @@
-import { Button, Collapse, Group, Loader, Paper, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Collapse, Group, Loader, Paper, Stack, Text } from '@mantine/core';
 import { useId, useState } from 'react';
+import { Link } from 'wouter';
 
 import type { Attempt } from '../../api/client';
 import { useLadder } from '../../api/queries';
@@ -9,6 +10,7 @@ import { Failure } from '../../components/failure';
 import { DownIcon, RightIcon } from '../../components/icons';
 import { ToneWord } from '../../components/tone-badge';
 import { When, useSeconds } from '../../components/when';
+import { endsOf } from '../../words/calls';
 import { count, none, seconds } from '../../words/figures';
 import { stagesOf } from '../../words/stages';
 import { attemptLabel } from '../../words/states';
@@ -23,9 +25,13 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
   const id = useId();
   const label = attemptLabel(a);
   const q = a.quality;
+  const ends = endsOf(a);
   const facts: [string, React.ReactNode][] = [
-    ['To', a.to_number === '' ? none : a.to_number],
-    ['From', a.from_number === '' ? none : a.from_number],
+    ...(a.returns_call_id === undefined
+      ? []
+      : ([['Calls back', <CallLink key="returns" id={a.returns_call_id} />]] as [string, React.ReactNode][])),
+    ['To', ends.to === '' ? none : ends.to],
+    ['From', ends.from === '' ? none : ends.from],
     ['Trunk', a.trunk ?? none],
     ['SIP reason', [a.sip_code, a.sip_reason].filter(Boolean).join(' ') || none],
     ['Hung up by', a.hung_up_by ?? none],
@@ -63,7 +69,7 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
           leftSection={open ? <DownIcon size={15} /> : <RightIcon size={15} />}
           onClick={() => setOpen(!open)}
         >
-          {a.number === undefined ? 'Not consumed' : `Attempt ${a.number}`}
+          {titleOf(a)}
           {a.run !== undefined && a.run > 1 ? `, run ${a.run}` : ''}
         </Button>
         <Text component="div" size="sm">
@@ -107,6 +113,20 @@ export function AttemptDetail({ attempt: a, zone, open: opened }: { attempt: Att
         )}
       </Collapse>
     </Paper>
+  );
+}
+
+/** titleOf names a call within the trail of its contact. */
+function titleOf(a: Attempt): string {
+  if (a.direction === 'inbound') return a.returns_call_id === undefined ? 'Call to us' : 'Call back';
+  return a.number === undefined ? 'Not consumed' : `Attempt ${a.number}`;
+}
+
+function CallLink({ id }: { id: string }) {
+  return (
+    <Anchor component={Link} href={`/calls/${id}`} size="sm" underline="always" title={id}>
+      call …{id.slice(-8)}
+    </Anchor>
   );
 }
 

@@ -7,6 +7,7 @@ import { Failure } from '../../components/failure';
 import { InfoIcon } from '../../components/icons';
 import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
+import { trailOf } from '../../words/calls';
 import { none } from '../../words/figures';
 import { sentence } from '../../words/sentence';
 import { contactStatus, named, outcome, words } from '../../words/states';
@@ -129,7 +130,7 @@ function Shown({ campaign: c, contact: k }: { campaign: Still; contact: Schemas[
           </Text>
         )}
         <Stack gap="sm">
-          {[...k.attempt_trail].reverse().map((a, i) => (
+          {[...trailOf(k)].reverse().map((a, i) => (
             <AttemptDetail key={a.attempt_id} attempt={a} zone={zone} open={i === 0} />
           ))}
         </Stack>

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { mistakes } from '../../api/mistakes';
 import type { NumberRequest, NumberStatus } from '../../api/telephony';
 import { useBots } from '../../api/queries';
-import { usePutNumber } from '../../api/telephony';
+import { useMessages, usePutNumber } from '../../api/telephony';
 import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
@@ -34,13 +34,16 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
     number?.callback_policy ?? 'reject',
   );
   const [bot, setBot] = useState(number?.callback_bot_id ?? null);
+  const [message, setMessage] = useState(number?.callback_message_id ?? '');
   const bots = useBots();
+  const messages = useMessages();
   const { of, rest } = mistakes(
     put.error,
     'number',
     'state',
     'callback_policy',
     'callback_bot_id',
+    'callback_message_id',
     ...caps.map((c) => c.field),
   );
   const submit = (e: SyntheticEvent) => {
@@ -49,7 +52,7 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
       state,
       callback_policy: policy,
       ...(policy === 'bot' && bot !== null && { callback_bot_id: bot }),
-      ...(policy === 'message' && number?.callback_message_id && { callback_message_id: number.callback_message_id }),
+      ...(policy === 'message' && message !== '' && { callback_message_id: message }),
       ...Object.fromEntries(caps.map((c) => [c.field, Number(values[c.field])])),
     };
     put.mutate(
@@ -131,6 +134,20 @@ export function NumberForm({ of: number, close }: { of?: NumberStatus; close: ()
                 required
                 withAsterisk={false}
                 error={of('callback_bot_id')}
+              />
+            )}
+            {policy === 'message' && (
+              <Select
+                label="Message"
+                description="One of those that machines are left as well"
+                data={[
+                  { value: '', label: 'The information message' },
+                  ...(messages.data ?? []).map((m) => ({ value: m.id, label: m.name })),
+                ]}
+                value={message}
+                onChange={(v) => setMessage(v ?? '')}
+                allowDeselect={false}
+                error={of('callback_message_id')}
               />
             )}
           </SimpleGrid>
