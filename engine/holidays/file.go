@@ -154,12 +154,12 @@ func (e *event) recurrence() (*rrule.RRule, error) {
 func readEvents(text string) (list []event, err error) {
 	var e *event
 	var end time.Time
-	depth, calendar, yearly, began := 0, false, 0, 0
+	depth, calendar, ended, yearly, began := 0, false, false, 0, 0
 	for n, line := range unfolded(text) {
 		name, params, value := contentLine(line)
 		switch {
 		case name == "BEGIN" && strings.EqualFold(value, "VCALENDAR"):
-			calendar = true
+			calendar, ended = true, false
 		case !calendar && strings.TrimSpace(line) != "":
 			return nil, wrong(n, "it does not begin with BEGIN:VCALENDAR: the file is no calendar (RFC 5545)")
 		case name == "BEGIN" && strings.EqualFold(value, "VEVENT") && e == nil:
@@ -189,6 +189,8 @@ func readEvents(text string) (list []event, err error) {
 					yearlyMost)
 			}
 			e = nil
+		case name == "END" && strings.EqualFold(strings.TrimSpace(value), "VCALENDAR"):
+			ended = true
 		case e != nil && depth == 0:
 			if end, err = e.take(name, params, value, end); err != nil {
 				return nil, wrong(n, "%s", err)
@@ -200,6 +202,8 @@ func readEvents(text string) (list []event, err error) {
 		return nil, wrong(0, "the file is empty; it begins with BEGIN:VCALENDAR (RFC 5545)")
 	case e != nil:
 		return nil, wrong(began, "the event does not end: the file is cut off")
+	case !ended:
+		return nil, wrong(0, "the file does not end with END:VCALENDAR: it is cut off")
 	}
 	return list, nil
 }

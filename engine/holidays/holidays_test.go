@@ -106,6 +106,7 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 	file := func(events string) string { return "BEGIN:VCALENDAR\n" + events + "END:VCALENDAR" }
 	for want, text := range map[string]string{
 		"larger than 512 KiB": strings.Repeat("x", FileMost+1), "the file is empty": "", "no calendar": "<html>",
+		"is cut off":            strings.TrimSuffix(Example, "END:VCALENDAR"),
 		"more than 2000 events": file(strings.Repeat("BEGIN:VEVENT\nDTSTART:20301225\nEND:VEVENT\n", 2001)),
 		"more than 200 with": file(strings.Repeat("BEGIN:VEVENT\nDTSTART:20301225\nRRULE:FREQ=YEARLY\nEND:VEVENT\n",
 			201)),
@@ -137,7 +138,8 @@ func TestASmallFileOfMillionsOfDaysIsRefusedWithinFewMegabytes(t *testing.T) {
 			"too often"},
 		"dates, for a year each": {strings.Repeat(event("DTSTART:20300101\nDURATION:P366D\nRDATE:"+
 			strings.Repeat("20300101,", 99)+"20300101"), 500), "too often"},
-		"every day, since long ago": {strings.Repeat(event("DTSTART:19000101\n"+everyDay+"DURATION:P366D"), 200), "too often"},
+		"every day, since long ago": {strings.Repeat(event("DTSTART:19000101\n"+everyDay+"DURATION:P366D"), 200),
+			"too often"},
 		"no day, since long ago": {strings.Repeat(event("DTSTART:00020101\n"+
 			"RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), 200), "before 1900"},
 	} {
