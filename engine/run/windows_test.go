@@ -255,7 +255,7 @@ func TestAConversationGoesOnOverTheEndOfTheWindow(t *testing.T) {
 // SEMANTICS §8: a calendar may be edited in a running campaign, also wrongly.
 func TestAContactOutlivesAWrongEditOfACalendar(t *testing.T) {
 	disjoint := func(countries ...string) []calendar.Named {
-		return []calendar.Named{{ID: "x", Name: "X", Hours: window.Calendar{Name: "X", Countries: countries,
+		return []calendar.Named{{ID: "x", Name: "X", Version: 2, Hours: window.Calendar{Name: "X", Countries: countries,
 			Hours: map[window.Day][]window.Span{window.Mon: {{From: 20 * 60, To: 21 * 60}}}}}}
 	}
 	for name, c := range map[string]struct {
@@ -266,11 +266,11 @@ func TestAContactOutlivesAWrongEditOfACalendar(t *testing.T) {
 		"by the contacts' clocks": {func(s *campaign.Settings) {
 			byTheirClocks(s)
 			s.Calendars = []engine.CalendarID{"x"}
-		}, disjoint(), []calendar.Named{{ID: "x", Name: "X", Hours: window.Calendar{Name: "X"}}}},
+		}, disjoint(), []calendar.Named{{ID: "x", Name: "X", Version: 1, Hours: window.Calendar{Name: "X"}}}},
 		"that is missing": {func(s *campaign.Settings) {
 			byTheirClocks(s)
 			s.Calendars = []engine.CalendarID{"x"}
-		}, nil, []calendar.Named{{ID: "x", Name: "X", Hours: window.Calendar{Name: "X"}}}},
+		}, nil, []calendar.Named{{ID: "x", Name: "X", Version: 1, Hours: window.Calendar{Name: "X"}}}},
 	} {
 		w := ready(t, set(c.settings), func(l *Loaded) { l.Calendars = c.good })
 		w.do(&CalendarsChanged{Calendars: c.wrong})
