@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dialler/engine"
 	"dialler/engine/holidays"
 )
 
@@ -106,6 +107,22 @@ func TestACalendarHasAFileOfHolidaysByUploadOrURL(t *testing.T) {
 		"holidays_url invalid_format")
 }
 
+// Addresses of private calendars are secrets.
+func TestAViewerSeesOfAFilesAddressOnlyItsServer(t *testing.T) {
+	b := newBench(t)
+	b.ports.holidays = holidays.Example
+	b.byAdmin("PUT", germany, `{"name":"x","holidays_url":"https://x.example/secret/a.ics?key=secret"}`).is(201, "")
+	for user, want := range map[engine.UserID]string{"usr_view": `"holidays_url":"https://x.example/***"`,
+		"usr_oper": "https://x.example/secret/a.ics?key=secret"} {
+		for _, path := range []string{calendarsPath, germany} {
+			a := b.do("GET", path, "", "Authorization", "Bearer "+b.token(user)).is(200, "")
+			if text := string(a.body); !strings.Contains(text, want) || user == "usr_view" && strings.Contains(text, "secret") {
+				t.Errorf("%s sees at %s: %s", user, path, text)
+			}
+		}
+	}
+}
+
 func TestHoursOfACountryAreAnAdministrators(t *testing.T) {
 	b := newBench(t)
 	operator := func(method, path, body string) answer {
@@ -150,4 +167,16 @@ func TestTheWindowsOfACampaignAndOfACalendarAreListed(t *testing.T) {
 	b.byAdmin("GET", campaignPath+"/windows?x=1", "").is(422, "validation_failed", "x unknown_field")
 	b.byAdmin("GET", germany+"/windows?zone=Berlin", "").is(422, "validation_failed", "zone unknown_zone")
 	b.byAdmin("GET", calendarsPath+"/none/windows", "").is(404, "calendar_not_found")
+}
+
+func TestEverybodySeesHowManyCalendarsAreStaleAndUsersWhich(t *testing.T) {
+	b := newBench(t)
+	b.ports.checks = []Check{{Name: "calendars", OK: true, Warning: HolidaysStale, Detail: "stale: 1",
+		Known: "stale: Office"}}
+	if a := b.do("GET", "/readyz", "").is(200, ""); !strings.Contains(string(a.body), "stale: 1") {
+		t.Errorf("%s", a.body)
+	}
+	if a := b.byAdmin("GET", "/api/v1/health", "").is(200, ""); !strings.Contains(string(a.body), "stale: Office") {
+		t.Errorf("%s", a.body)
+	}
 }

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	nethttp "net/http"
 
 	"dialler/http/wire"
@@ -37,8 +38,14 @@ func (s *Server) readyz(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, v)
 }
 
-// showHealth shows a console what readyz shows a machine; a problem is not an error of the request.
-func (s *Server) showHealth(r *wire.Request) error { return r.Reply(nethttp.StatusOK, s.readiness(r)) }
+// showHealth shows a console what readyz shows a machine, with names; a problem is not an error of the request.
+func (s *Server) showHealth(r *wire.Request) error {
+	v := s.readiness(r)
+	for i := range v.Checks {
+		v.Checks[i].Detail = cmp.Or(v.Checks[i].Known, v.Checks[i].Detail)
+	}
+	return r.Reply(nethttp.StatusOK, v)
+}
 
 func (s *Server) readiness(r *wire.Request) readyView {
 	v := readyView{Status: "ready", Checks: s.Health.Checks(r.Ctx())}

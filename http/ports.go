@@ -58,6 +58,8 @@ type Check struct {
 	// Warning is the code of something that needs attention although the check passes.
 	Warning string `json:"warning,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+	// Known is the detail for who is signed in, where it says more than everybody may know.
+	Known string `json:"-"`
 	// Since is when it failed, or the warning began; nil if unknown.
 	Since *time.Time `json:"since,omitempty"`
 }

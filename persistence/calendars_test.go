@@ -130,8 +130,20 @@ func TestAFileOfHolidaysIsHadByOneNodeAndTheLastGoodOneStays(t *testing.T) {
 	if list, _ := s.Calendars(ctx); list[0].File.Problem != "" {
 		t.Errorf("%+v", list[0].File)
 	}
+	stale := func(after time.Duration) string {
+		t.Helper()
+		names, err := s.StaleCalendars(ctx, at.Add(after))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(names)
+	}
+	if _, ok := claim(49 * time.Hour); !ok || stale(49*time.Hour) != "[]" ||
+		stale(49*time.Hour+6*time.Minute) != "[Germany]" {
+		t.Errorf("%v: its node ends: %s", ok, stale(50*time.Hour))
+	}
 	if got, ok = claim(50 * time.Hour); !ok {
-		t.Fatal("it is not claimed on the next day")
+		t.Fatal("it is not claimed an hour after its node ended")
 	}
 	if err := got.Read("BEGIN:VCALENDAR\nEND:VCALENDAR", at.Add(50*time.Hour)); err != nil {
 		t.Fatal(err)

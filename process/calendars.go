@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (p *Process) refreshCalendar(ctx context.Context) bool {
 	}
 	same := text == c.File.Text
 	if err == nil {
-		err = c.Read(text, now)
+		err = c.Renew(text, now)
 	}
 	if same && err == nil {
 		c.File.ReadAt = came
@@ -71,19 +72,14 @@ func (p *Process) refreshCalendar(ctx context.Context) bool {
 // calendarCheck warns of calendars whose files cannot be had anew.
 func (f *Front) calendarCheck(ctx context.Context) http.Check {
 	check := http.Check{Name: "calendars", OK: true}
-	list, err := f.Store.Calendars(ctx)
+	stale, err := f.Store.StaleCalendars(ctx, f.p.clock.Now())
 	if err != nil { // the database's check says it
 		return check
 	}
-	var stale []string
-	for i := range list {
-		if list[i].File.Problem != "" {
-			stale = append(stale, list[i].Name)
-		}
-	}
-	if len(stale) > 0 {
+	if n := len(stale); n > 0 {
 		check.Warning = http.HolidaysStale
-		check.Detail = "holidays are not up to date: " + strings.Join(stale, ", ") + "; those known so far hold"
+		check.Detail = fmt.Sprintf("calendars whose holidays are not up to date: %d; those known so far hold", n)
+		check.Known = "holidays are not up to date: " + strings.Join(stale, ", ") + "; those known so far hold"
 	}
 	return check
 }

@@ -41,7 +41,11 @@ func closedNow() string {
 		"\nDURATION:P4D\nSUMMARY:Company outing\nEND:VEVENT\nEND:VCALENDAR"
 }
 
-const noHolidays = "BEGIN:VCALENDAR\nEND:VCALENDAR"
+// closedLater is a file whose only holiday is in a month.
+func closedLater() string {
+	return "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:" + time.Now().UTC().AddDate(0, 1, 0).Format("20060102") +
+		"\nEND:VEVENT\nEND:VCALENDAR"
+}
 
 // explained is what the API says about a contact.
 func (w *world) explained(id engine.CampaignID, to string) (code, message string) {
@@ -100,12 +104,21 @@ func TestACampaignCallsOnceItsCalendarIsOpen(t *testing.T) {
 	if a := w.operator("GET", "/api/v1/health", nil).expect(200); !strings.Contains(fmt.Sprint(a), "holidays_stale") {
 		t.Errorf("%s", a)
 	}
+	for path, want := range map[string]bool{"/api/v1/health": true, "/readyz": false} {
+		if a := w.operator("GET", path, nil); strings.Contains(fmt.Sprint(a), "up to date: Office") != want {
+			t.Errorf("%s names the calendar: %s", path, a)
+		}
+	}
 	says(to, "Office (Company outing)") // the last good file stays
 	if n := calls(to); n != 0 {
 		t.Fatalf("%d calls while the calendar is closed", n)
 	}
 
-	feed.serves(noHolidays)
+	feed.serves("BEGIN:VCALENDAR\nEND:VCALENDAR")
+	due()
+	eventually(t, "an empty file is a problem", func() bool { return strings.Contains(problem(), "no day from today on") })
+
+	feed.serves(closedLater())
 	due()
 	eventually(t, "the calendar opens with the new file, and the contact is called", func() bool { return calls(to) == 1 })
 	if text := problem(); text != "" {

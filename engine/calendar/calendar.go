@@ -47,6 +47,10 @@ const (
 	FileYears = 10
 	// RefreshEvery is how often a file is fetched, and how often the days of one are read anew.
 	RefreshEvery = 24 * time.Hour
+	// BeingFetched is the problem of a file until its fetch is over: it stays if the node that fetched it ended.
+	// FetchTakes is how long it is none yet.
+	BeingFetched = "it is being fetched, or its fetch was interrupted"
+	FetchTakes   = 5 * time.Minute
 	// RetryEvery is how soon a fetch that failed is repeated.
 	RetryEvery = time.Hour
 )
@@ -75,6 +79,26 @@ func (n *Named) Read(text string, at time.Time) error {
 	n.File = File{Text: text, Holidays: days, ReadAt: at, TriedAt: at}
 	n.Complete()
 	return nil
+}
+
+// Renew is Read for a file that was fetched again. One without a day from then on is an error where the last
+// one had some: a server that fails may answer with an empty calendar, and nothing would be closed.
+func (n *Named) Renew(text string, at time.Time) error {
+	last := *n
+	if err := n.Read(text, at); err != nil {
+		return err
+	}
+	if n.URL != "" && last.File.ahead(at) && !n.File.ahead(at) {
+		*n = last
+		return engine.Invalid("invalid_holidays_file", "the file has no day from today on, and the last one had some")
+	}
+	return nil
+}
+
+// ahead says whether the file has a day from a time on.
+func (f *File) ahead(at time.Time) bool {
+	days := f.Holidays
+	return len(days) > 0 && days[len(days)-1].Date.Compare(window.DateOf(at.UTC())) >= 0
 }
 
 // Due says whether the file is due to be fetched or read again: a day after it came, an hour after that
@@ -131,6 +155,14 @@ func Find(list []Named, id engine.CalendarID) *Named {
 		}
 	}
 	return nil
+}
+
+// Same says whether nothing of a list was edited, nor read anew, since the other.
+func Same(list, other []Named) bool {
+	return slices.EqualFunc(list, other, func(a, b Named) bool {
+		return a.ID == b.ID && a.Version == b.Version && a.CreatedAt.Equal(b.CreatedAt) &&
+			a.File.ReadAt.Equal(b.File.ReadAt) && slices.Equal(a.File.Holidays, b.File.Holidays)
+	})
 }
 
 // Missing lists the identifiers of which there is no calendar.

@@ -40,6 +40,25 @@ func TestACalendarHasTheHolidaysOfItsSetsAndItsFile(t *testing.T) {
 	}
 }
 
+func TestAnEmptyFileReplacesNoneWithDaysToCome(t *testing.T) {
+	empty, now := "BEGIN:VCALENDAR\nEND:VCALENDAR", at("2030-01-08T00:00:00Z")
+	n := Named{URL: "https://x"}
+	if err := n.Read(holidays.Example, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Renew(empty, now); engine.ErrorCode(err) != "invalid_holidays_file" || n.File.Text != holidays.Example ||
+		len(n.Hours.Holidays) == 0 {
+		t.Errorf("%v %+v", err, n)
+	}
+	// A file whose days have all passed is replaced by any other.
+	if err := n.Read(strings.Replace(holidays.Example, "RRULE:FREQ=YEARLY", "UID:a", 1), now); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Renew(empty, at("2031-06-01T00:00:00Z")); err != nil || n.File.Text != empty {
+		t.Errorf("%v %+v", err, n)
+	}
+}
+
 func TestAFileIsHadAgainDailyAndSoonerAfterAFailure(t *testing.T) {
 	came := at("2030-01-07T00:00:00Z")
 	for _, c := range []struct {

@@ -416,9 +416,16 @@ func (m *Machine) fresh(ev Event) {
 }
 
 // deferred moves the due time to the next opening of the contact's window, and not before the time
-// that somebody else requested.
+// that somebody else requested. One that never opens, as its calendars are, is looked at again the next day.
 func (m *Machine) deferred(ev Event) {
 	m.due(ev, m.C.DueClass, ev.notBefore())
+	if !m.C.DueAt.After(ev.At) && ev.Policy.Ends == nil {
+		m.due(ev, m.C.DueClass, ev.At.Add(lookAgain))
+		if m.C.Callback == CallbackPending {
+			at := *m.C.DueAt
+			m.C.CallbackAt = &at
+		}
+	}
 	if ev.Reason != "" || waits(m.C.Reason) {
 		m.C.Reason = ev.Reason
 	}

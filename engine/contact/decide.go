@@ -154,8 +154,8 @@ func (m *Machine) judgeSuppression() fate {
 	return fateWaiting
 }
 
-// judgeDeferral makes a contact whose window is closed wait until it opens, or until the end of a
-// single-day run; no contact waits for a window that never opens.
+// judgeDeferral makes a contact whose window is closed wait until it opens, until the end of a
+// single-day run, or for an edit of its calendars; no contact waits for a window that never opens.
 func (m *Machine) judgeDeferral(ev Event) fate {
 	first, _ := m.C.Earliest(ev.notBefore())
 	t, ok := ev.Policy.clip(first)
@@ -164,7 +164,7 @@ func (m *Machine) judgeDeferral(ev Event) fate {
 		return fateNone
 	case ok && !t.After(ev.At):
 		return fateOpen
-	case ok || ev.Policy.Ends != nil:
+	case ok || ev.Policy.Ends != nil || ev.Policy.reopens(first):
 		return fateWaiting
 	case m.C.Callback == CallbackPending && m.C.HasResult:
 		return fateNoCall
@@ -410,7 +410,8 @@ func (m *Machine) callbackGranted(ev Event) bool {
 }
 
 // callbackTime clips a request into the contact's times and the window; ok is false beyond the
-// horizon, when the window does not open again in time, or when the contact has expired by then.
+// horizon, when the window does not open again in time, or when the contact has expired by then. It stays
+// as it is while only the calendars keep the window closed for good.
 func (m *Machine) callbackTime(ev *Event, t time.Time) (time.Time, bool) {
 	if t.Before(ev.At) {
 		t = ev.At
@@ -419,6 +420,9 @@ func (m *Machine) callbackTime(ev *Event, t time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t, _ = m.C.Earliest(t)
-	t, ok := ev.Policy.clip(t)
-	return t, ok && !m.C.Expired(t)
+	at, ok := ev.Policy.clip(t)
+	if !ok && ev.Policy.reopens(t) {
+		at, ok = t, true
+	}
+	return at, ok && !m.C.Expired(at)
 }

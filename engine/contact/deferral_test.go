@@ -3,6 +3,9 @@ package contact
 import (
 	"testing"
 	"time"
+
+	"dialler/engine"
+	"dialler/engine/window"
 )
 
 func (w *world) turn() *world {
@@ -53,6 +56,39 @@ func TestAContactWhoseWindowNeverOpensIsFailed(t *testing.T) {
 	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
 	neverOpen(&w.p)
 	w.turn().is(Completed, "").callback(CallbackCancelled)
+}
+
+// shut is a window that its calendar keeps closed.
+func shut(p *Policy) {
+	neverOpen(p)
+	p.Window = window.Window{Zone: "UTC"}.With([]*window.Calendar{{Hours: map[window.Day][]window.Span{}}}, nil)
+}
+
+func TestAContactWhoseCalendarsNeverOpenWaitsDayByDayForAnEditOfThem(t *testing.T) {
+	w := newWorld(t, shut).turn().is(Pending, "").dueAt(t0.Add(24*time.Hour), DueFirst)
+	w.wait(24*time.Hour).turn().is(Pending, "").dueAt(t0.Add(48*time.Hour), DueFirst)
+	w.p.Clip = nil
+	w.wait(24*time.Hour).dial(noAnswer).is(Waiting, "")
+	// So does one that waits for its callback, and one whose result asks for one now.
+	w = newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	shut(&w.p)
+	w.wait(time.Hour)
+	w.turn().is(Connected, "").callback(CallbackPending).dueAt(w.now.Add(24*time.Hour), DueCallback)
+	w = newWorld(t)
+	shut(&w.p)
+	w.dial(done, withResult("later"), wish(t0p(time.Hour))).is(Connected, "").callback(CallbackPending)
+	// What the window alone never allows is final, whatever the calendars say.
+	w = newWorld(t, shut)
+	w.p.Window.Zone = "No/Where"
+	w.turn().is(Failed, ReasonNeverOpens)
+	// An operator is told, and may ask again after the edit.
+	w = newWorld(t, shut)
+	for _, ev := range []Event{{Kind: Hastened}, {Kind: CallbackSet, Until: t0.Add(time.Hour)}} {
+		ev.At, ev.Policy = t0, w.p
+		if err := w.m.Refusal(ev); engine.ErrorCode(err) != "outside_window" {
+			t.Errorf("%s: %v", ev.Kind, err)
+		}
+	}
 }
 
 func TestAContactThatSomebodyWantsCalledLaterWaitsAndLosesNothing(t *testing.T) {

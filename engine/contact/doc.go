@@ -29,7 +29,8 @@
 //     time and is window_closed with the others; it is not brought forward.
 //   - A contact of several zones whose window is open in all of them at no hour
 //     is failed with the reason window_never_opens when its turn comes: it would
-//     hold the campaign open forever.
+//     hold the campaign open forever. Where only calendars keep it closed, an edit
+//     may open it: the contact waits, and its turn comes again each day.
 //   - A machine whose retries are used up stays machine_detected.
 //   - A suppressed number (outcome blocked, never sent) is final at once. A contact
 //     that waits for a dial when its number is suppressed becomes final then, or

@@ -72,6 +72,12 @@ func (p *Policy) clip(t time.Time) (time.Time, bool) {
 	return p.Clip(t)
 }
 
+// reopens says that an edit of the calendars may open a window that is never open from t on as they are.
+func (p *Policy) reopens(t time.Time) bool { return p.Ends == nil && p.Window.OpensWithout(t) }
+
+// lookAgain is how soon that is looked at again.
+const lookAgain = 24 * time.Hour
+
 // Attempt is what the contact needs to know about one of its attempts.
 type Attempt struct {
 	ID          engine.AttemptID

@@ -63,7 +63,8 @@ func (m *Machine) promiseRefusal(ev Event) error {
 	if m.C.Expired(ev.Until) {
 		return wrong("out_of_range", "must be before "+m.C.ExpiresAt.Format(time.RFC3339)+", when the contact expires")
 	}
-	if _, ok := m.callbackTime(&ev, ev.Until); !ok {
+	_, granted := m.callbackTime(&ev, ev.Until)
+	if _, opens := p.clip(ev.Until); !granted || !opens {
 		return errNoWindow
 	}
 	return nil

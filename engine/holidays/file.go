@@ -3,6 +3,7 @@ package holidays
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,9 @@ const (
 	eventsMost  = 2000
 	yearlyMost  = 200 // events with a recurrence
 	daysOfEvent = 366
-	datesMost   = 100 // RDATE and EXDATE of one event
+	datesMost   = 100     // RDATE and EXDATE of one event
+	looksMost   = 200_000 // occurrences of all events, and their days
+	firstYear   = 1900    // of a recurrence
 )
 
 // Example is a file with one holiday of every year.
@@ -53,28 +56,41 @@ func Read(text string, from, to window.Date) ([]window.Holiday, error) {
 			replaced[e.uid] = append(replaced[e.uid], e.replaces)
 		}
 	}
-	var list []window.Holiday
+	names, looks := map[window.Date]string{}, 0
 	for i := range events {
 		e := &events[i]
 		if e.cancelled {
 			continue
 		}
+		var moved []time.Time
 		if e.replaces.IsZero() {
-			e.not = append(e.not, replaced[e.uid]...)
+			moved = replaced[e.uid]
 		}
-		for _, begins := range e.occurrences(to.Midnight()) {
-			for day := range e.days {
-				if d := window.DateOf(begins.AddDate(0, 0, day)); d.Compare(from) >= 0 && d.Compare(to) <= 0 {
-					list = append(list, window.Holiday{Date: d, Name: e.name})
+		for begins := range e.occurrences(to.Midnight(), moved) {
+			first, next := window.DateOf(begins), window.DateOf(begins).Add(e.days)
+			if first.Compare(from) < 0 {
+				first = from
+			}
+			for d := first; d.Compare(next) < 0 && d.Compare(to) <= 0; d = d.Add(1) {
+				if _, ok := names[d]; !ok {
+					names[d] = e.name
 				}
+				looks++
+			}
+			if looks++; looks > looksMost {
+				return nil, wrong(0, "the file repeats its events and their days too often: at most %d are read", looksMost)
+			}
+			if len(names) > window.HolidaysMost {
+				return nil, wrong(0, "the file has too many holidays from %s to %s; at most %d are kept", from, to,
+					window.HolidaysMost)
 			}
 		}
 	}
-	if list = Sorted(list); len(list) > window.HolidaysMost {
-		return nil, wrong(0, "the file has %d holidays from %s to %s; at most %d are kept", len(list), from, to,
-			window.HolidaysMost)
+	list := make([]window.Holiday, 0, len(names))
+	for d, name := range names {
+		list = append(list, window.Holiday{Date: d, Name: name})
 	}
-	return list, nil
+	return Sorted(list), nil
 }
 
 func wrong(line int, format string, a ...any) error {
@@ -85,30 +101,35 @@ func wrong(line int, format string, a ...any) error {
 	return engine.Invalid("invalid_holidays_file", text)
 }
 
-// occurrences are the days on which the event begins, until a time.
-func (e *event) occurrences(until time.Time) (list []time.Time) {
-	skip := map[time.Time]bool{}
-	for _, at := range e.not {
-		skip[at] = true
-	}
-	add := func(at time.Time) {
-		if !skip[at] && !at.After(until) {
-			list = append(list, at)
-			skip[at] = true
+// occurrences are the days on which the event begins, until a time, without those that were moved; one may
+// come twice.
+func (e *event) occurrences(until time.Time, moved []time.Time) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		skip := map[time.Time]bool{}
+		for _, list := range [][]time.Time{e.not, moved} {
+			for _, at := range list {
+				skip[at] = true
+			}
+		}
+		goes := func(at time.Time) bool { return skip[at] || at.After(until) || yield(at) }
+		if e.rule == "" {
+			if !goes(e.start) {
+				return
+			}
+		} else if r, err := e.recurrence(); err == nil {
+			next := r.Iterator()
+			for at, ok := next(); ok && !at.After(until); at, ok = next() {
+				if !goes(at) {
+					return
+				}
+			}
+		}
+		for _, at := range e.dates {
+			if !goes(at) {
+				return
+			}
 		}
 	}
-	if e.rule == "" {
-		add(e.start)
-	} else if r, err := e.recurrence(); err == nil {
-		next := r.Iterator()
-		for at, ok := next(); ok && !at.After(until); at, ok = next() {
-			add(at)
-		}
-	}
-	for _, at := range e.dates {
-		add(at)
-	}
-	return list
 }
 
 func (e *event) recurrence() (*rrule.RRule, error) {
@@ -122,6 +143,9 @@ func (e *event) recurrence() (*rrule.RRule, error) {
 	if len(o.Byhour)+len(o.Byminute)+len(o.Bysecond) > 0 {
 		return nil, errors.New("BYHOUR, BYMINUTE and BYSECOND are not read")
 	}
+	if e.start.Year() < firstYear {
+		return nil, fmt.Errorf("it begins before %d", firstYear)
+	}
 	o.Dtstart = e.start
 	return rrule.NewRRule(*o)
 }
@@ -130,12 +154,12 @@ func (e *event) recurrence() (*rrule.RRule, error) {
 func readEvents(text string) (list []event, err error) {
 	var e *event
 	var end time.Time
-	depth, calendar, yearly, began := 0, false, 0, 0
+	depth, calendar, ended, yearly, began := 0, false, false, 0, 0
 	for n, line := range unfolded(text) {
 		name, params, value := contentLine(line)
 		switch {
 		case name == "BEGIN" && strings.EqualFold(value, "VCALENDAR"):
-			calendar = true
+			calendar, ended = true, false
 		case !calendar && strings.TrimSpace(line) != "":
 			return nil, wrong(n, "it does not begin with BEGIN:VCALENDAR: the file is no calendar (RFC 5545)")
 		case name == "BEGIN" && strings.EqualFold(value, "VEVENT") && e == nil:
@@ -165,6 +189,8 @@ func readEvents(text string) (list []event, err error) {
 					yearlyMost)
 			}
 			e = nil
+		case name == "END" && strings.EqualFold(strings.TrimSpace(value), "VCALENDAR"):
+			ended = true
 		case e != nil && depth == 0:
 			if end, err = e.take(name, params, value, end); err != nil {
 				return nil, wrong(n, "%s", err)
@@ -176,6 +202,8 @@ func readEvents(text string) (list []event, err error) {
 		return nil, wrong(0, "the file is empty; it begins with BEGIN:VCALENDAR (RFC 5545)")
 	case e != nil:
 		return nil, wrong(began, "the event does not end: the file is cut off")
+	case !ended:
+		return nil, wrong(0, "the file does not end with END:VCALENDAR: it is cut off")
 	}
 	return list, nil
 }

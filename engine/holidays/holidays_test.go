@@ -2,6 +2,7 @@ package holidays
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,7 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 	file := func(events string) string { return "BEGIN:VCALENDAR\n" + events + "END:VCALENDAR" }
 	for want, text := range map[string]string{
 		"larger than 512 KiB": strings.Repeat("x", FileMost+1), "the file is empty": "", "no calendar": "<html>",
+		"is cut off":            strings.TrimSuffix(Example, "END:VCALENDAR"),
 		"more than 2000 events": file(strings.Repeat("BEGIN:VEVENT\nDTSTART:20301225\nEND:VEVENT\n", 2001)),
 		"more than 200 with": file(strings.Repeat("BEGIN:VEVENT\nDTSTART:20301225\nRRULE:FREQ=YEARLY\nEND:VEVENT\n",
 			201)),
@@ -124,6 +126,33 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 		yearlyMost)), from, to)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+func TestASmallFileOfMillionsOfDaysIsRefusedWithinFewMegabytes(t *testing.T) {
+	from, to := window.Date{Year: 2030, Month: 1, Day: 1}, window.Date{Year: 2040, Month: 12, Day: 31}
+	event := func(lines string) string { return "BEGIN:VEVENT\n" + lines + "\nEND:VEVENT\n" }
+	everyDay := "RRULE:FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU\n"
+	for name, c := range map[string]struct{ events, want string }{
+		"every day, for a year each": {strings.Repeat(event("DTSTART:20300101\n"+everyDay+"DURATION:P366D"), 200),
+			"too often"},
+		"dates, for a year each": {strings.Repeat(event("DTSTART:20300101\nDURATION:P366D\nRDATE:"+
+			strings.Repeat("20300101,", 99)+"20300101"), 500), "too often"},
+		"every day, since long ago": {strings.Repeat(event("DTSTART:19000101\n"+everyDay+"DURATION:P366D"), 200),
+			"too often"},
+		"no day, since long ago": {strings.Repeat(event("DTSTART:00020101\n"+
+			"RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), 200), "before 1900"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read("BEGIN:VCALENDAR\n"+c.events+"END:VCALENDAR", from, to)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(engine.ErrorDetail(err), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n >= 50 {
+			t.Errorf("%s: %d MB", name, n)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/calendar"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
@@ -261,6 +262,9 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.makeRules()
 		s.broadcast(s.rules)
 	case *CalendarsChanged:
+		if calendar.Same(s.M.Calendars, e.Calendars) {
+			break
+		}
 		s.M.Calendars = e.Calendars
 		s.makeRules()
 		s.broadcast(s.rules)

@@ -141,9 +141,11 @@ func TestContactsGetTheCadenceThatTheCampaignNamesAndItsEdits(t *testing.T) {
 
 func TestTheCalendarsThatTheCampaignNamesAndTheirEditsHoldAtOnce(t *testing.T) {
 	never := map[window.Day][]window.Span{}
+	version := int64(0)
 	named := func(hours map[window.Day][]window.Span) []calendar.Named {
+		version++
 		return []calendar.Named{{ID: "other", Hours: window.Calendar{Hours: never}},
-			{ID: "x", Name: "X", Hours: window.Calendar{Name: "X", Hours: hours}}}
+			{ID: "x", Name: "X", Version: version, Hours: window.Calendar{Name: "X", Hours: hours}}}
 	}
 	w := dialling(t, 1, set(func(s *campaign.Settings) { s.Calendars = []engine.CalendarID{"x"} }),
 		func(l *Loaded) { l.Calendars = named(nil) })
@@ -166,6 +168,42 @@ func TestTheCalendarsThatTheCampaignNamesAndTheirEditsHoldAtOnce(t *testing.T) {
 	eq(w, "open again", w.s.windowOpen(), true)
 	w.do(&CalendarsChanged{})
 	eq(w, "gone", w.s.windowOpen(), false)
+}
+
+// Every node reads the calendars anew every ten seconds.
+func TestCalendarsThatDidNotChangeCostARunNothing(t *testing.T) {
+	list := []calendar.Named{{ID: "x", Name: "X", Version: 2, CreatedAt: t0, File: calendar.File{ReadAt: t0,
+		Holidays: []window.Holiday{{Date: window.Date{Year: 2026, Month: 12, Day: 25}}}}}}
+	w := dialling(t, 1, func(l *Loaded) { l.Calendars = list })
+	again := func(change func(*calendar.Named), told bool) {
+		t.Helper()
+		n := list[0]
+		change(&n)
+		w.forget()
+		w.do(&CalendarsChanged{Calendars: []calendar.Named{n}})
+		rules := 0
+		for _, e := range w.out {
+			if _, ok := e.(Tell); ok {
+				rules++
+			}
+		}
+		eq(w, "told", rules > 0, told)
+		eq(w, "asked", len(sent[ReadDue](w)) > 0, told)
+		list[0] = n
+		if told {
+			w.due(nil, 1)
+		}
+	}
+	if w.s.Reading {
+		w.due(nil, 1)
+	}
+	again(func(*calendar.Named) {}, false)
+	again(func(n *calendar.Named) { n.Version++ }, true)
+	again(func(*calendar.Named) {}, false)
+	again(func(n *calendar.Named) { n.File.ReadAt = t0.Add(time.Hour) }, true)
+	again(func(n *calendar.Named) { n.File.Holidays = nil }, true)
+	again(func(n *calendar.Named) { n.CreatedAt = t0.Add(time.Hour) }, true) // deleted, and made again
+	again(func(*calendar.Named) {}, false)
 }
 
 func TestARestartWaitsForTheCallsOfTheRunBefore(t *testing.T) {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -9,6 +10,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/engine/window"
 )
 
 // refill asks for due contacts unless none can be due yet.
@@ -178,11 +180,11 @@ func (s *Contacts) deferClosed() {
 	s.Closed = nil
 	var w journal.Write
 	var ids []engine.ContactID
+	policy := byHome(s.rules.PolicyFor)
 	for i := range rows {
 		c := contact.Machine{C: rows[i]}
 		before := c.C.Facts()
-		changed := contact.Event{Kind: contact.Deferred, At: s.now, Policy: s.rules.PolicyFor(rows[i].NextNumber(),
-			number.HomeOf)}
+		changed := contact.Event{Kind: contact.Deferred, At: s.now, Policy: policy(rows[i].NextNumber())}
 		if c.C.Expired(s.now) {
 			changed.Kind = contact.Lapsed
 		}
@@ -221,6 +223,40 @@ func (s *Contacts) deferClosed() {
 	}
 	s.write(w)
 	s.afterWrites(Continuation{Do: thenPutOff, Contacts: ids})
+}
+
+// byHome gives the contacts of a turn their rules, which make each search for an opening once for all who
+// are at home in the same place: one for an opening that never comes goes over 400 days.
+func byHome(policyFor func(engine.PhoneNumber, func(engine.PhoneNumber) window.Home) contact.Policy) func(
+	engine.PhoneNumber) contact.Policy {
+	policies := map[string]contact.Policy{}
+	return func(n engine.PhoneNumber) contact.Policy {
+		home := number.HomeOf(n)
+		place := home.Country + " " + strings.Join(home.Zones, " ")
+		p, ok := policies[place]
+		if !ok {
+			p = policyFor(n, func(engine.PhoneNumber) window.Home { return home })
+			p.Clip = clippedOnce(p.Clip)
+			policies[place] = p
+		}
+		return p
+	}
+}
+
+func clippedOnce(clip func(time.Time) (time.Time, bool)) func(time.Time) (time.Time, bool) {
+	type opening struct {
+		at time.Time
+		ok bool
+	}
+	known := map[time.Time]opening{}
+	return func(t time.Time) (time.Time, bool) {
+		o, ok := known[t]
+		if !ok {
+			o.at, o.ok = clip(t)
+			known[t] = o
+		}
+		return o.at, o.ok
+	}
 }
 
 // putOff handles contacts that were put off, or have expired, which is now durable. What a read

@@ -7,6 +7,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/calendar"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -249,4 +250,70 @@ func TestAConversationGoesOnOverTheEndOfTheWindow(t *testing.T) {
 		}
 		eq(w, "conversations", granted[campaign.Detail](w, w.ask(&Detail{})).Live.InProgress, 1)
 	}
+}
+
+// SEMANTICS §8: a calendar may be edited in a running campaign, also wrongly.
+func TestAContactOutlivesAWrongEditOfACalendar(t *testing.T) {
+	disjoint := func(countries ...string) []calendar.Named {
+		return []calendar.Named{{ID: "x", Name: "X", Version: 2, Hours: window.Calendar{Name: "X", Countries: countries,
+			Hours: map[window.Day][]window.Span{window.Mon: {{From: 20 * 60, To: 21 * 60}}}}}}
+	}
+	for name, c := range map[string]struct {
+		settings    func(*campaign.Settings)
+		wrong, good []calendar.Named
+	}{
+		"of a country": {from9to11, disjoint("DE"), nil},
+		"by the contacts' clocks": {func(s *campaign.Settings) {
+			byTheirClocks(s)
+			s.Calendars = []engine.CalendarID{"x"}
+		}, disjoint(), []calendar.Named{{ID: "x", Name: "X", Version: 1, Hours: window.Calendar{Name: "X"}}}},
+		"that is missing": {func(s *campaign.Settings) {
+			byTheirClocks(s)
+			s.Calendars = []engine.CalendarID{"x"}
+		}, nil, []calendar.Named{{ID: "x", Name: "X", Version: 1, Hours: window.Calendar{Name: "X"}}}},
+	} {
+		w := ready(t, set(c.settings), func(l *Loaded) { l.Calendars = c.good })
+		w.do(&CalendarsChanged{Calendars: c.wrong})
+		w.due(w.rows(1), 0)
+		w.seats(10)
+		none[ReserveTrunks](w)
+		row := one[Write](w).Write.Contacts[0]
+		next := t0.Add(24 * time.Hour)
+		eq(w, name, []any{row.State, row.Reason}, []any{contact.Pending, ""})
+		eq(w, name+": due", row.DueAt.UTC(), next)
+		w.durable()
+		w.do(&CalendarsChanged{Calendars: c.good})
+		w.goTo(next)
+		w.due(nil, 1) // what was asked before it was put off
+		w.due([]contact.Contact{row}, 0)
+		w.seats(10)
+		eq(w, name+": dialled", len(one[ReserveTrunks](w).Legs), 1)
+	}
+}
+
+// The search for an opening goes over 400 days: a turn makes it once for all who are at home in the same
+// place.
+func TestATurnLooksOnceForAnOpeningThatNeverComes(t *testing.T) {
+	w := ready(t, set(from9to11), func(l *Loaded) {
+		l.Calendars = []calendar.Named{{ID: "x", Hours: window.Calendar{Countries: []string{"DE", "JP"},
+			Hours: map[window.Day][]window.Span{window.Mon: {{From: 20 * 60, To: 21 * 60}}}}}}
+	})
+	searches := 0
+	policy := byHome(func(n engine.PhoneNumber, home func(engine.PhoneNumber) window.Home) contact.Policy {
+		p := w.s.rules.PolicyFor(n, home)
+		clip := p.Clip
+		p.Clip = func(at time.Time) (time.Time, bool) {
+			searches++
+			return clip(at)
+		}
+		return p
+	})
+	for range 512 {
+		for _, n := range []engine.PhoneNumber{phone("c1"), "+81312340001", phone("c2")} {
+			if _, ok := policy(n).Clip(w.s.now); ok {
+				t.Fatal("it opens")
+			}
+		}
+	}
+	eq(w, "searches", searches, 2)
 }

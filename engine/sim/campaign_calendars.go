@@ -11,6 +11,10 @@ import (
 
 // editCalendars puts other calendars in place of the installation's, and tells the runs.
 func (w *campaignWorld) editCalendars(list []calendar.Named) {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Version = int64(w.now) + 1
+	}
 	w.in.Calendars = list
 	w.store.SetCalendars(list)
 	w.check.calendarsAt = w.now

@@ -201,6 +201,12 @@ func (w Window) Calendars() (calendars, countries []*Calendar) {
 	return calendars, w.countries
 }
 
+// OpensWithout says whether the window has calendars, and without them would open at or after t: an edit of
+// theirs may open it.
+func (w Window) OpensWithout(t time.Time) bool {
+	return len(w.calendars) > 0 && w.With(nil, nil).CanEverOpen(t)
+}
+
 // Own says whether contacts have windows of their own.
 func (w Window) Own() bool { return w.ContactZone || len(w.countries) > 0 }
 

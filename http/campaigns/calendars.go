@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	nethttp "net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -56,6 +57,20 @@ func viewCalendar(c *calendar.Named) calendarView {
 	return v
 }
 
+// viewCalendarFor is viewCalendar for who asks: addresses of files, which may be secret, are shown to operators;
+// viewers see their servers.
+func viewCalendarFor(r *wire.Request, c *calendar.Named) calendarView {
+	v := viewCalendar(c)
+	if v.URL != nil && (wire.Access{Role: wire.RoleOperator}).NeedRole(*r.User) != nil {
+		masked := "***"
+		if u, err := url.Parse(c.URL); err == nil {
+			masked = u.Scheme + "://" + u.Host + "/***"
+		}
+		v.URL = &masked
+	}
+	return v
+}
+
 func textOrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -75,7 +90,7 @@ func (s *API) ListCalendars(r *wire.Request) error {
 	}
 	out := calendarList{Calendars: make([]calendarView, len(list)), Total: len(list)}
 	for i := range list {
-		out.Calendars[i] = viewCalendar(&list[i])
+		out.Calendars[i] = viewCalendarFor(r, &list[i])
 	}
 	return r.Reply(nethttp.StatusOK, out)
 }
@@ -97,7 +112,7 @@ func (s *API) ShowCalendar(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return r.Reply(nethttp.StatusOK, viewCalendar(c))
+	return r.Reply(nethttp.StatusOK, viewCalendarFor(r, c))
 }
 
 type holidaySetView struct {

@@ -51,6 +51,14 @@ func (s *Configuration) Calendars(ctx context.Context) ([]calendar.Named, error)
 	return list, s.db.Wrap("calendars not read", err)
 }
 
+// StaleCalendars are the names of the calendars whose files cannot be had anew.
+func (s *Configuration) StaleCalendars(ctx context.Context, now time.Time) ([]string, error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT name FROM calendars WHERE problem <> '' AND (problem <> $1 OR tried_at < $2)
+		ORDER BY name, id`, calendar.BeingFetched, now.Add(-calendar.FetchTakes))
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, s.db.Wrap("calendars not read", err)
+}
+
 // CalendarFile is the text of a calendar's file; NotFound "calendar_not_found".
 func (s *Configuration) CalendarFile(ctx context.Context, id engine.CalendarID) (text string, err error) {
 	err = s.db.Read.QueryRow(ctx, "SELECT file FROM calendars WHERE id = $1", string(id)).Scan(&text)
@@ -125,7 +133,7 @@ func (s *Configuration) PutCalendar(ctx context.Context, c calendar.Named, keepF
 }
 
 // ClaimCalendarFile gives one node a calendar whose file is due (calendar.Named.Due), with the text of
-// its file; nobody else gets it until it is due again.
+// its file; nobody else gets it until it is due again: in an hour if nothing is kept (KeepCalendarFile).
 func (s *Configuration) ClaimCalendarFile(ctx context.Context, now time.Time) (c calendar.Named, ok bool, err error) {
 	list, err := s.Calendars(ctx)
 	if err != nil {
@@ -138,8 +146,9 @@ func (s *Configuration) ClaimCalendarFile(ctx context.Context, now time.Time) (c
 		}
 		claimed := true
 		err := s.db.InTx(ctx, "file of holidays not claimed", func(tx pgx.Tx) error {
-			err := tx.QueryRow(ctx, `UPDATE calendars SET tried_at = $2 WHERE id = $1 AND tried_at IS NOT DISTINCT FROM $3
-				RETURNING file`, string(c.ID), now, moment(c.File.TriedAt)).Scan(&c.File.Text)
+			err := tx.QueryRow(ctx, `UPDATE calendars SET tried_at = $2, problem = CASE problem WHEN '' THEN $4 ELSE problem END
+				WHERE id = $1 AND tried_at IS NOT DISTINCT FROM $3 RETURNING file`, string(c.ID), now, moment(c.File.TriedAt),
+				calendar.BeingFetched).Scan(&c.File.Text)
 			if errors.Is(err, pgx.ErrNoRows) { // another node has it, or it was edited
 				claimed, err = false, nil
 			}
