@@ -163,7 +163,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	if flags.Cluster != "" {
 		p.capacity = newCapacity(p)
-		p.links = link.New(link.Config{Clock: p.clock, Log: log})
+		p.links = link.New(link.Config{Clock: p.clock, Log: log, Speaks: p.tuning.linkVersion})
 		p.closing = append(p.closing, p.links.Close)
 		p.gateway = gateway.New(
 			gateway.Config{

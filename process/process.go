@@ -113,6 +113,7 @@ type tuning struct {
 	calendarsEvery time.Duration // interval of looking for files of holidays that are due
 	backTestPlays  int           // per question of a back-test; 0 means the default
 	sealEvery      time.Duration // interval of sealing
+	linkVersion    uint64        // that other nodes are told; 0 means this program's
 	// toDatabase replaces the connection to the database, to inject faults.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      host.Clock
