@@ -56,7 +56,7 @@ func (f *Front) Act(ctx context.Context, cmd campaign.Act) (campaign.Detail, err
 	return f.commands.Act(ctx, cmd)
 }
 
-// AddContacts implements http.Contacts.
+// AddContacts implements http.Campaigns.
 func (f *Front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error) {
 	if err := f.numbered(ctx, cmd.Contacts); err != nil {
 		return campaign.AddReport{}, err
@@ -64,7 +64,7 @@ func (f *Front) AddContacts(ctx context.Context, cmd campaign.AddContacts) (camp
 	return f.commands.AddContacts(ctx, cmd)
 }
 
-// AddBatch implements http.Contacts.
+// AddBatch implements http.Campaigns.
 func (f *Front) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error) {
 	if err := f.numbered(ctx, cmd.Contacts); err != nil {
 		return campaign.BatchReply{}, err
@@ -72,7 +72,7 @@ func (f *Front) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.B
 	return f.commands.AddBatch(ctx, cmd)
 }
 
-// Trigger implements http.Contacts.
+// Trigger implements http.Campaigns.
 func (f *Front) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
 	if cmd.Alternates != "" {
 		if err := f.upgraded(ctx); err != nil {
