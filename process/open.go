@@ -349,7 +349,8 @@ func (p *Process) open(ctx context.Context, name string) error {
 	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)
-	hours := hourLearner{store: p.store, clock: p.clock, log: p.log, tell: p.tree.HoursLearned}
+	hours := hourLearner{store: p.store, clock: p.clock, log: p.log, tell: p.tree.HoursLearned,
+		every: p.tuning.learnEvery}
 	p.background(hours.run)
 	if err := p.serveProfiles(); err != nil {
 		return err

@@ -110,6 +110,7 @@ type tuning struct {
 	webhookTimeout time.Duration // of one try
 	webhookEvery   time.Duration // interval of looking for events
 	backTestEvery  time.Duration // interval of looking for finished runs
+	learnEvery     time.Duration // interval of looking for dials to learn from
 	calendarsEvery time.Duration // interval of looking for files of holidays that are due
 	backTestPlays  int           // per question of a back-test; 0 means the default
 	sealEvery      time.Duration // interval of sealing
