@@ -45,10 +45,11 @@ type Health interface {
 
 // The warnings of checks.
 const (
-	NoTrunk        = "no_trunk"        // no trunk is active
-	MembershipAway = "membership_away" // etcd, by which nodes find each other, does not answer
-	HolidaysStale  = "holidays_stale"  // a calendar's file of holidays cannot be had anew
-	STUNAway       = "stun_away"       // a STUN server does not answer; its last address stays in use
+	NoTrunk         = "no_trunk"         // no trunk is active
+	MembershipAway  = "membership_away"  // etcd, by which nodes find each other, does not answer
+	HolidaysStale   = "holidays_stale"   // a calendar's file of holidays cannot be had anew
+	STUNAway        = "stun_away"        // a STUN server does not answer; its last address stays in use
+	ExternalPrivate = "external_private" // a STUN server says a private address
 )
 
 // Check is one condition of readiness.

@@ -27,10 +27,15 @@ const (
 
 // dialledHours reads the dials of a piece of time, in the order of their identifiers. A callback is
 // made when its person asked for it, which tells nothing about others. A conversation in progress is
-// an answer, whatever becomes of it.
+// an answer, whatever becomes of it. With the option counts who was reserved since it was switched on;
+// one edit in this piece of time or later is all that there is to look for.
 const dialledHours = `SELECT a.to_number, a.invite_at, CASE WHEN a.live THEN '' ELSE a.outcome END,
 		a.served_at IS NOT NULL, coalesce(c.id, ''), coalesce(replace(a.contact_id::text, '-', ''), '')
-	FROM attempts a LEFT JOIN campaigns c ON c.id = a.campaign_id AND (c.settings->>'best_hour')::boolean
+	FROM attempts a LEFT JOIN (
+		SELECT c.id, (SELECT max(e.at) FROM events e WHERE e.campaign_id = c.id AND e.activity AND e.at >= $1
+			AND e.type = 'campaign.edited' AND e.data->'changes' @> '[{"field": "best_hour"}]') AS since
+		FROM campaigns c WHERE (c.settings->>'best_hour')::boolean
+	) c ON c.id = a.campaign_id AND a.reserved_at >= coalesce(c.since, '-infinity')
 	WHERE a.id >= $3::uuid AND a.id < $4::uuid AND a.reserved_at >= $1 AND a.reserved_at < $2
 		AND a.invite_at IS NOT NULL AND NOT a.callback AND NOT a.inbound AND a.to_number <> ''`
 

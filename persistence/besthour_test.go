@@ -51,8 +51,8 @@ func learner(t *testing.T, cfg persistence.Config, calls int) (*persistence.Stor
 	return storetest.OpenAt(t, w.url, cfg), w.url
 }
 
-// recounted are the same figures, counted from the attempts at once.
-func recounted(t *testing.T, url string, until time.Time) (all besthour.Table, with, control besthour.Cell) {
+// recounted are the same figures, counted from the attempts at once; the option is on since a time.
+func recounted(t *testing.T, url string, since, until time.Time) (all besthour.Table, with, control besthour.Cell) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -80,7 +80,7 @@ func recounted(t *testing.T, url string, until time.Time) (all besthour.Table, w
 			c.Answers = 1
 		}
 		switch {
-		case of != "cmp_bench":
+		case of != "cmp_bench" || at.Add(-time.Second).Before(since): // it was dialled a second after its reservation
 		case besthour.Control("cmp_bench", engine.ContactID(contactID)):
 			control = control.And(c)
 		default:
@@ -104,13 +104,13 @@ func learnAll(t *testing.T, s *persistence.Store, now time.Time) {
 	}
 }
 
-func asRecounted(t *testing.T, s *persistence.Store, url string) {
+func asRecounted(t *testing.T, s *persistence.Store, url string, since time.Time) {
 	t.Helper()
 	got, err := s.AnswerHours(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, with, control := recounted(t, url, got.Through)
+	want, with, control := recounted(t, url, since, got.Through)
 	want.Through = got.Through
 	if !reflect.DeepEqual(got, want) || want.All.Answers == 0 || len(want.Countries) != 2 {
 		t.Errorf("learned %+v, the attempts say %+v", got.All, want.All)
@@ -142,10 +142,30 @@ func TestEachDialIsLearnedFromOnce(t *testing.T) {
 	}
 	nodes.Wait()
 	learnAll(t, s, now)
-	asRecounted(t, s, url)
+	asRecounted(t, s, url, time.Time{})
 	if got, _ := s.AnswerHours(t.Context()); now.Sub(got.Through) > 20*time.Minute {
 		t.Errorf("learned until %s, it is %s", got.Through, now)
 	}
+}
+
+// A campaign has calls of weeks when its option is switched on, and its dials are learned from anew: those
+// before it were dialled without it.
+func TestDialsCountForTheOptionSinceItWasSwitchedOn(t *testing.T) {
+	t.Parallel()
+	s, url := learner(t, persistence.Config{}, 300)
+	now := time.Now()
+	since := now.Add(-10 * time.Hour).Truncate(time.Minute)
+	for i, edit := range []struct {
+		at    time.Time
+		field string
+	}{{since.Add(-10 * time.Hour), "best_hour"}, {since.Add(-5 * time.Hour), "best_hour"}, {since, "best_hour"},
+		{since.Add(5 * time.Hour), "max_attempts"}} {
+		runAt(t, url, fmt.Sprintf(`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data) VALUES
+			('cmp_bench', %d, 1, '%s', 'campaign.edited', 1, 0, true, '{"changes": [{"field": %q}]}')`, 900_000+i,
+			edit.at.UTC().Format(time.RFC3339), edit.field))
+	}
+	learnAll(t, s, now)
+	asRecounted(t, s, url, since)
 }
 
 // killer ends the connection before each nth statement of the learning.
@@ -176,7 +196,7 @@ func TestADialIsLearnedFromOnceThoughTheProcessDies(t *testing.T) {
 		t.Fatal("nothing died")
 	}
 	learnAll(t, s, now)
-	asRecounted(t, s, url)
+	asRecounted(t, s, url, time.Time{})
 }
 
 func TestWhatIsOlderThanNinetyDaysIsForgotten(t *testing.T) {

@@ -1,11 +1,16 @@
 package process
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"dialler/bench/carrier"
+	"dialler/engine"
 )
 
 // A campaign dials with the option Best hour; later its page says what that gains, and at which hours
@@ -61,4 +66,37 @@ func TestAViewerSeesWhatTheBestHourGains(t *testing.T) {
 	learn(2 * time.Hour)
 	w.browse("best-hour.mjs", "EMAIL", viewer, "PASSWORD", browserPassword, "CAMPAIGN", string(id), "ANSWERS",
 		strconv.Itoa(answered), "DIALS", strconv.Itoa(contacts))
+}
+
+// An installation has calls of days when it begins to learn: it pauses after each piece of time, so that the database
+// is there for calls.
+func TestTheHoursOfManyDaysAreLearnedWithPauses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{learnEvery: time.Hour}, 50*time.Millisecond)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	w.ended(w.dialout(newNumber()), engine.OutcomeCompleted)
+	w.tampered = true // the calls of the other hours have no history
+	w.exec(`ALTER TABLE attempts DISABLE TRIGGER ALL;
+		INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('reserved_at', at, 'invite_at', at,
+			'id', lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') ||
+				substr(replace(gen_random_uuid()::text, '-', ''), 13)))).*
+		FROM attempts a, generate_series(1, 50) i, LATERAL (SELECT now() - i * interval '1 hour' AS at) x;
+		DELETE FROM answer_hours_learned; DELETE FROM answer_hours`)
+	ctx, cancel := context.WithCancel(t.Context())
+	h := hourLearner{store: w.p.store, clock: w.p.clock, log: zerolog.Nop(), pause: time.Hour}
+	learned := make(chan error)
+	go func() {
+		_, err := h.learn(ctx, time.Time{})
+		learned <- err
+	}()
+	dials := func() (n int) { w.query("SELECT coalesce(sum(dials), 0) FROM answer_hours", &n); return n }
+	eventually(t, "the first hour is learned from", func() bool { return dials() > 0 })
+	cancel()
+	if err := <-learned; !errors.Is(err, context.Canceled) || dials() != 1 {
+		t.Errorf("%v, %d dials without a pause", err, dials())
+	}
+	h.pause = time.Nanosecond
+	if _, err := h.learn(t.Context(), time.Time{}); err != nil || dials() != 50 {
+		t.Errorf("%v, %d dials", err, dials())
+	}
 }

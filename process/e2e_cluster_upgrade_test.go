@@ -10,12 +10,16 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"dialler/actors/cluster/link"
 	"dialler/bench/carrier"
 	"dialler/bench/ports"
 	"dialler/engine"
@@ -228,4 +232,63 @@ func TestARollingUpgradeBetweenTwoSchemasLosesNothing(t *testing.T) {
 	again.terminate()
 	w.flags.Cluster, w.flags.Node, w.flags.ClusterListen, w.flags.PublicURL = "", "", "", ""
 	w.start()
+}
+
+// A node of the release before would call outside a campaign's calendars, and drop them with the next write of its
+// row: until it has gone, nothing that it does not know is accepted.
+func TestWhatIsNewIsAcceptedOnceEveryNodeKnowsIt(t *testing.T) {
+	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
+	connectsNoMore(t)
+	url, here, there := storetest.URL(t), ports.AddressOf(t), ports.AddressOf(t)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, Cluster: "automanaged://" + here + "," + there,
+		Node: "new", ClusterListen: here}}, tuning{}, 0)
+	f := w.flags
+	f.SIP, f.Node, f.ClusterListen, f.SpoolDir = ports.AddressOf(t), "old", there, filepath.Join(t.TempDir(), "spool")
+	old, err := startTuned(context.Background(), f, "old", zerolog.New(w.log).Level(zerolog.DebugLevel),
+		tuning{linkVersion: link.Version - 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(old.Close)
+	eventually(t, "both nodes are there", func() bool {
+		var n int
+		w.query("SELECT count(*) FROM nodes WHERE left_at IS NULL AND expires_at > now()", &n)
+		return n == 2
+	})
+	w.operator("PUT", "/api/v1/calendars/office", map[string]any{"name": "Office"}).expect(201)
+	id := w.campaign(map[string]any{"always_on": true})
+	create := func(change map[string]any) func() answer {
+		return func() answer { return w.operator("POST", "/api/v1/campaigns", settings(change)) }
+	}
+	put := func(path string, body map[string]any) func() answer {
+		return func() answer { return w.operator("PUT", "/api/v1/"+path, body) }
+	}
+	requests := map[string]func() answer{
+		"a campaign with a calendar": create(map[string]any{"calendar_ids": []string{"office"}}),
+		"who calls a campaign back":  create(map[string]any{"callback_policy": "reject"}),
+		"who calls a number back": put("numbers/"+ourNumber, map[string]any{"callback_policy": "bot",
+			"callback_bot_id": ourBot}),
+		"the hours of a country": put("calendars/de", map[string]any{"name": "Germany", "countries": []string{"DE"}}),
+		"an edit": func() answer {
+			return w.operator("PATCH", "/api/v1/campaigns/"+string(id), map[string]any{"calendar_ids": []string{"office"},
+				"version": 1})
+		},
+		"a person with two numbers": func() answer {
+			return w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{
+				numbersOf(newNumber(), newNumber())}})
+		},
+	}
+	for what, ask := range requests {
+		if a := ask(); a.code() != "node_version" || a.status != 503 || !strings.Contains(string(a.body), "node old") {
+			t.Errorf("%s: %s", what, a)
+		}
+	}
+	put("numbers/"+ourNumber, map[string]any{"callback_policy": "reject"})().expect(200)
+	old.Close()
+	for what, ask := range requests {
+		eventually(t, what+" is accepted once the old node has gone", func() bool { return ask().status < 300 })
+	}
 }

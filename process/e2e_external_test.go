@@ -135,18 +135,92 @@ func TestASTUNServerSaysOurExternalAddress(t *testing.T) {
 	_ = syscall.Kill(-server.cmd.Process.Pid, syscall.SIGTERM)
 	<-server.done
 	within(t, 3*patience, "the check warns", func() bool {
-		var ready struct {
-			Checks []struct{ Name, Warning, Detail string }
-		}
-		w.operator("GET", "/api/v1/health", nil).expect(200).into(&ready)
-		for _, c := range ready.Checks {
-			if c.Name == "external_address" {
-				return c.Warning == "stun_away" && strings.Contains(c.Detail, "203.0.113.3 stays in use")
-			}
-		}
-		return false
+		warning, detail := w.warningOf("external_address")
+		return warning == "stun_away" && strings.Contains(detail, "203.0.113.3 stays in use")
 	})
 	talk("203.0.113.3")
+}
+
+// A crash while the STUN server is away as well: the next process starts with the address that was said last, and ends
+// what is left with BYE.
+func TestACallLeftByAKillIsEndedThoughTheSTUNServerIsAway(t *testing.T) {
+	t.Parallel()
+	if hasItsOwnNetwork(t) {
+		return
+	}
+	outside, _ := behindNAT(t)
+	server := startSTUN(t, outside)
+	database := os.Getenv(inNamespace)
+	w := bringUp(t, &world{url: database, flags: Flags{DatabaseURL: database, SIP: diallersAddress + ":5060",
+		SIPExternal: "stun:203.0.113.2", RTPPorts: "16000-16999", DataDir: dataDir(t)}},
+		tuning{stunPatience: time.Second}, time.Hour)
+	file := filepath.Join(t.TempDir(), "scenario.xml")
+	if err := os.WriteFile(file, []byte(scenario("< INVITE\n> 180\n> 200 sdp\n< ACK\n< BYE\n> 200\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	far := startSippAt(t, outside, "203.0.113.2", file)
+	w.trunk("outside", "203.0.113.2", far.port, nil)
+	w.p.Close()
+	w.tampered = true // no audit while another process runs
+	first := w.another("--sip-external=stun:203.0.113.2", "--rtp-ports=16000-16999")
+	id := w.dialout(newNumber())
+	eventually(t, "they talk", func() bool { return w.rows("attempts WHERE served_at IS NOT NULL") == 1 })
+	_ = syscall.Kill(-server.cmd.Process.Pid, syscall.SIGTERM)
+	<-server.done
+	w.killed(first)
+	eventually(t, "the call is over", func() bool { r := w.stored(id); return r.EndedAt != nil && !r.OpenLeg() })
+	far.satisfied()
+	if warning, detail := w.warningOf("external_address"); warning != "stun_away" ||
+		!strings.Contains(detail, "203.0.113.1 stays in use") {
+		t.Errorf("%s: %s", warning, detail)
+	}
+}
+
+// warningOf returns the warning of an entry of /readyz.
+func (w *world) warningOf(name string) (warning, detail string) {
+	w.t.Helper()
+	var ready struct {
+		Checks []struct{ Name, Warning, Detail string }
+	}
+	w.operator("GET", "/api/v1/health", nil).expect(200).into(&ready)
+	for _, c := range ready.Checks {
+		if c.Name == name {
+			return c.Warning, c.Detail
+		}
+	}
+	return "", ""
+}
+
+// A STUN server within our own network says an address of that network, which may be meant.
+func TestAPrivateExternalAddressIsUsedAndWarnedOf(t *testing.T) {
+	t.Parallel()
+	server, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	go func() {
+		for q := make([]byte, 1500); ; {
+			n, from, err := server.ReadFrom(q)
+			if err != nil || n < 20 {
+				return
+			}
+			// RFC 8489 §14.2: port 5060 and 10.0.0.5, each XORed with the magic cookie 0x2112A442.
+			answer := append([]byte{1, 1, 0, 12}, q[4:20]...)
+			answer = append(answer, 0, 0x20, 0, 8, 0, 1, 0x32, 0xd6, 10^0x21, 0x12, 0xa4, 5^0x42)
+			_, _ = server.WriteTo(answer, from)
+		}
+	}()
+	url := storetest.URL(t)
+	w := bringUp(t, &world{url: url, flags: Flags{DatabaseURL: url, SIPExternal: "stun:" + server.LocalAddr().String()}},
+		tuning{}, 0)
+	if warning, detail := w.warningOf("external_address"); warning != "external_private" ||
+		!strings.Contains(detail, "10.0.0.5") {
+		t.Errorf("%s: %s", warning, detail)
+	}
+	if !strings.Contains(w.log.String(), "sees a private address") {
+		t.Error("the log does not say it")
+	}
 }
 
 func TestADiallerThatDoesNotKnowItsExternalAddressDoesNotStart(t *testing.T) {

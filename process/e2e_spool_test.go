@@ -24,8 +24,8 @@ type elsewhere struct {
 
 func (e elsewhere) Addr() net.Addr { return e.addr }
 
-// another starts the program on the world's installation, and requests go there from then on.
-func (w *world) another() *running {
+// another starts the program on the world's installation, with further arguments, and requests go there from then on.
+func (w *world) another(args ...string) *running {
 	w.t.Helper()
 	url, dir := w.url, dataDir(w.t)
 	if w.flags.DatabaseURL == "" { // a private one
@@ -34,12 +34,14 @@ func (w *world) another() *running {
 	r := serve(
 		w.t,
 		url,
-		"--data-dir="+dir,
-		"--webhook-allow-private",
-		"--sip="+w.flags.SIP,
-		"--spool-dir="+w.flags.SpoolDir,
-		fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
-		"--recordings-dir="+w.flags.RecordingsDir,
+		append([]string{
+			"--data-dir=" + dir,
+			"--webhook-allow-private",
+			"--sip=" + w.flags.SIP,
+			"--spool-dir=" + w.flags.SpoolDir,
+			fmt.Sprintf("--spool-size=%d", w.flags.SpoolSize),
+			"--recordings-dir=" + w.flags.RecordingsDir,
+		}, args...)...,
 	)
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(r.api, "http://"))
 	if err != nil {

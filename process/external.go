@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
 
 	"dialler/http"
 	"dialler/process/configfile"
@@ -89,7 +94,7 @@ type watched struct {
 }
 
 // externals asks the STUN servers of the settings: it writes what they say into the listeners and returns the
-// external address of RTP, which is not valid without one. A server that does not answer is an error: who was not
+// external address of RTP, which is not valid without one. A server that has never answered is an error: who was not
 // told where to send would not be heard.
 func (p *Process) externals(ctx context.Context, listeners []sipstack.Listener, rtp []string) (netip.Addr, error) {
 	audio := p.flags.rtpExternal(listeners, rtp)
@@ -127,6 +132,11 @@ func (p *Process) watch(ctx context.Context, setting, host string) (*watched, er
 		return nil, err
 	}
 	from, _ := netip.ParseAddr(host)
+	data, err := DataDir(p.flags.DataDir, p.name)
+	if err != nil {
+		return nil, err
+	}
+	last := lastExternal{filepath.Join(data, lastExternalName+strings.ReplaceAll(server, ":", "_")+"-"+host), p.log}
 	for _, w := range p.externalWatches {
 		if w.Server == server && w.From == from {
 			return w, nil
@@ -134,8 +144,9 @@ func (p *Process) watch(ctx context.Context, setting, host string) (*watched, er
 	}
 	w := new(watched)
 	w.Watch, err = nat.Begin(ctx, nat.Config{Server: server, From: from, Every: p.tuning.stunEvery,
-		Within: p.tuning.stunPatience, Log: p.log,
+		Within: p.tuning.stunPatience, Log: p.log, Last: last.read(),
 		Changed: func(a netip.Addr) {
+			last.keep(a)
 			for _, tell := range w.tell {
 				tell(a)
 			}
@@ -144,18 +155,50 @@ func (p *Process) watch(ctx context.Context, setting, host string) (*watched, er
 		return nil, fmt.Errorf("our external address is not known (%s): %w; check the name and the way to it, "+
 			"or give the address itself", setting, err)
 	}
+	last.keep(w.Seen())
 	p.externalWatches = append(p.externalWatches, w)
 	return w, nil
 }
 
-// externalCheck tells of a STUN server that does not answer; its last address stays in use.
+// lastExternalName begins the names of files in the data folder with the last answer of a STUN server to an address of
+// ours.
+const lastExternalName = "external-"
+
+// lastExternal is the file with the last answer of a STUN server: calls that a crash left are ended at the next start
+// though the server is away then.
+type lastExternal struct {
+	file string
+	log  zerolog.Logger
+}
+
+// read returns the last answer; not valid if there is none.
+func (l lastExternal) read() netip.Addr {
+	raw, _ := os.ReadFile(l.file)
+	a, _ := netip.ParseAddr(strings.TrimSpace(string(raw)))
+	return a
+}
+
+func (l lastExternal) keep(a netip.Addr) {
+	if err := replaceFile(l.file, []byte(a.String()+"\n")); err != nil {
+		l.log.Warn().Err(err).Msg("our external address could not be kept in the data folder; a start without the STUN " +
+			"server is refused")
+	}
+}
+
+// externalCheck tells of a STUN server that does not answer, so that its last address stays in use, and of one that says
+// a private address.
 func (p *Process) externalCheck() http.Check {
 	c := http.Check{Name: "external_address", OK: true}
 	for _, w := range p.externalWatches {
-		if since, why := w.Failing(); why != "" {
+		switch since, why := w.Failing(); {
+		case why != "":
 			since = since.UTC()
 			c.Warning, c.Since = http.STUNAway, &since
 			c.Detail = why + "; " + w.Seen().String() + " stays in use"
+		case c.Warning == "" && nat.Inner(w.Seen()):
+			c.Warning = http.ExternalPrivate
+			c.Detail = "the STUN server " + w.Server + " sees the private address " + w.Seen().String() +
+				": only who is in the same network can send to it"
 		}
 	}
 	return c

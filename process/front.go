@@ -15,6 +15,7 @@ import (
 	"dialler/engine/cadence"
 	"dialler/engine/calendar"
 	"dialler/engine/campaign"
+	"dialler/engine/inbound"
 	"dialler/engine/numberpool"
 	"dialler/http"
 	"dialler/http/access"
@@ -165,6 +166,11 @@ func (f *Front) DeleteCadence(ctx context.Context, id engine.CadenceID, who engi
 // PutCalendar implements http.Calendars: the runs are told of the change.
 func (f *Front) PutCalendar(ctx context.Context, c calendar.Named, keepFile bool, at time.Time,
 	who engine.Who) (calendar.Named, bool, error) {
+	if len(c.Hours.Countries) > 0 {
+		if err := f.upgraded(ctx); err != nil {
+			return calendar.Named{}, false, err
+		}
+	}
 	stored, created, err := f.Store.PutCalendar(ctx, c, keepFile, at, who)
 	f.p.doubt(err)
 	if err == nil {
@@ -219,6 +225,11 @@ func (f *Front) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numb
 
 // PutNumber implements http.Numbers.
 func (f *Front) PutNumber(ctx context.Context, n engine.NumberSettings, who engine.Who) (bool, error) {
+	if n.CallbackPolicy != "" && n.CallbackPolicy != string(inbound.Reject) {
+		if err := f.upgraded(ctx); err != nil {
+			return false, err
+		}
+	}
 	created, err := f.Store.PutNumber(ctx, n, who)
 	f.p.doubt(err)
 	if err == nil {

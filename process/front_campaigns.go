@@ -50,6 +50,9 @@ const (
 
 // Create implements http.Campaigns.
 func (f *Front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detail, error) {
+	if err := f.kept(ctx, &cmd.Settings); err != nil {
+		return campaign.Detail{}, err
+	}
 	now := f.p.clock.Now()
 	c := campaign.Campaign{ID: actors.NewCampaignID(), Settings: cmd.Settings, State: campaign.Draft, Version: 1, Run: 1,
 		CreatedAt: now, CreatedBy: cmd.Who}
@@ -64,6 +67,13 @@ func (f *Front) Create(ctx context.Context, cmd campaign.Create) (campaign.Detai
 
 // Clone implements http.Campaigns.
 func (f *Front) Clone(ctx context.Context, cmd campaign.Clone) (campaign.Detail, error) {
+	original, err := f.Store.Campaign(ctx, cmd.Campaign)
+	if err != nil {
+		return campaign.Detail{}, err
+	}
+	if err := f.kept(ctx, &original.Settings); err != nil {
+		return campaign.Detail{}, err
+	}
 	c, err := f.Store.CloneCampaign(ctx, cmd, actors.NewCampaignID(), f.p.clock.Now())
 	if err != nil {
 		return campaign.Detail{}, err

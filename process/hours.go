@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,8 +12,12 @@ import (
 	"dialler/persistence"
 )
 
-// learnEvery is how often it is looked for dials to learn from.
-const learnEvery = time.Minute
+// learnEvery is how often it is looked for dials to learn from. There may be 90 days of them, on a
+// database that is busy with calls: learnPause is between two pieces of time.
+const (
+	learnEvery = time.Minute
+	learnPause = 200 * time.Millisecond
+)
 
 // hourLearner learns at which hours people answer, and tells the runs.
 type hourLearner struct {
@@ -20,10 +25,12 @@ type hourLearner struct {
 	clock host.Clock
 	log   zerolog.Logger
 	tell  func(besthour.Table)
+	every time.Duration // 0: learnEvery
+	pause time.Duration // between two pieces; 0: learnPause
 }
 
 func (h *hourLearner) run(ctx context.Context) {
-	tick := time.NewTicker(learnEvery)
+	tick := time.NewTicker(cmp.Or(h.every, learnEvery))
 	defer tick.Stop()
 	var told time.Time
 	for {
@@ -42,9 +49,18 @@ func (h *hourLearner) run(ctx context.Context) {
 
 // learn returns until when the runs know what was learned, which may have been by another node.
 func (h *hourLearner) learn(ctx context.Context, told time.Time) (through time.Time, err error) {
-	for more := true; more; {
-		if more, err = h.store.LearnHours(ctx, h.clock.Now()); err != nil {
+	for {
+		more, err := h.store.LearnHours(ctx, h.clock.Now())
+		if err != nil {
 			return told, err
+		}
+		if !more {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return told, ctx.Err()
+		case <-time.After(cmp.Or(h.pause, learnPause)):
 		}
 	}
 	learned, err := h.store.AnswerHours(ctx)

@@ -163,7 +163,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	if flags.Cluster != "" {
 		p.capacity = newCapacity(p)
-		p.links = link.New(link.Config{Clock: p.clock, Log: log})
+		p.links = link.New(link.Config{Clock: p.clock, Log: log, Speaks: p.tuning.linkVersion})
 		p.closing = append(p.closing, p.links.Close)
 		p.gateway = gateway.New(
 			gateway.Config{
@@ -349,7 +349,8 @@ func (p *Process) open(ctx context.Context, name string) error {
 	back := backTester{store: p.store, clock: p.clock, log: p.log, question: p.front.questionAt,
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)
-	hours := hourLearner{store: p.store, clock: p.clock, log: p.log, tell: p.tree.HoursLearned}
+	hours := hourLearner{store: p.store, clock: p.clock, log: p.log, tell: p.tree.HoursLearned,
+		every: p.tuning.learnEvery}
 	p.background(hours.run)
 	if err := p.serveProfiles(); err != nil {
 		return err

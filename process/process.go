@@ -110,9 +110,11 @@ type tuning struct {
 	webhookTimeout time.Duration // of one try
 	webhookEvery   time.Duration // interval of looking for events
 	backTestEvery  time.Duration // interval of looking for finished runs
+	learnEvery     time.Duration // interval of looking for dials to learn from
 	calendarsEvery time.Duration // interval of looking for files of holidays that are due
 	backTestPlays  int           // per question of a back-test; 0 means the default
 	sealEvery      time.Duration // interval of sealing
+	linkVersion    uint64        // that other nodes are told; 0 means this program's
 	// toDatabase replaces the connection to the database, to inject faults.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
 	clock      host.Clock

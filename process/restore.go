@@ -74,24 +74,28 @@ func (n *useNotes) note(ctx context.Context) error {
 func (n *useNotes) keep() {
 	raw, err := json.Marshal(n.last)
 	if err == nil {
-		err = os.MkdirAll(
-			filepath.Dir(n.file),
-			0o755,
-		) //nolint:gosec // the private PostgreSQL's user must reach its part of it
-	}
-	var f *os.File
-	if err == nil {
-		f, err = os.CreateTemp(filepath.Dir(n.file), lastUseName+".*")
-	}
-	if err == nil {
-		_, err = f.Write(raw)
-		if err = errors.Join(err, f.Close()); err == nil {
-			err = os.Rename(f.Name(), n.file)
-		}
+		err = replaceFile(n.file, raw)
 	}
 	if err != nil {
 		n.log.Warn().Err(err).Msg("could not record the last use of the database in the data folder")
 	}
+}
+
+// replaceFile writes a file of the data folder completely or not at all.
+func replaceFile(path string, content []byte) error {
+	//nolint:gosec // the private PostgreSQL's user must reach its part of it
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }
 
 // run keeps noting that the database is in use, until ctx ends. It notes at once when the database

@@ -84,7 +84,7 @@ func ask(ctx context.Context, server string, from netip.Addr, within time.Durati
 	case err != nil:
 		return netip.Addr{}, err
 	}
-	return mapped(answer)
+	return mapped(answer, from)
 }
 
 // read waits for the answer to a request; whatever else comes is no answer (RFC 8489 §6.3).
@@ -105,8 +105,9 @@ func read(ctx context.Context, conn net.Conn, until time.Time, request, answer *
 	}
 }
 
-// mapped reads the address of an answer (RFC 8489 §14.2; a server of RFC 3489 has it in clear).
-func mapped(m *stun.Message) (netip.Addr, error) {
+// mapped reads the address of an answer (RFC 8489 §14.2; a server of RFC 3489 has it in clear). A loopback address is
+// ours only where we send from one.
+func mapped(m *stun.Message, from netip.Addr) (netip.Addr, error) {
 	var xor stun.XORMappedAddress
 	var plain stun.MappedAddress
 	ip := net.IP(nil)
@@ -119,11 +120,19 @@ func mapped(m *stun.Message) (netip.Addr, error) {
 		ip = plain.IP
 	}
 	a, ok := netip.AddrFromSlice(ip)
-	if a = a.Unmap(); !ok || !a.Is4() || !a.IsGlobalUnicast() && !a.IsLoopback() {
+	if a = a.Unmap(); !ok || !a.Is4() || !a.IsGlobalUnicast() && !(a.IsLoopback() && from.IsLoopback()) {
 		return netip.Addr{}, errors.New("names no IPv4 address of ours")
 	}
 	return a, nil
 }
+
+// shared are the addresses between a provider and its customers (RFC 6598).
+var shared = netip.MustParsePrefix("100.64.0.0/10")
+
+// Inner says whether only a part of the network can send to an address: one of a private network (RFC 1918), of a
+// provider's inner one or of this machine. Behind another NAT a server sees such an address; within a private network
+// it may be the right one.
+func Inner(a netip.Addr) bool { return a.IsPrivate() || a.IsLoopback() || shared.Contains(a) }
 
 // Config says whom a Watch asks, and whom it tells.
 type Config struct {
@@ -131,6 +140,8 @@ type Config struct {
 	From   netip.Addr
 	Every  time.Duration // 0: a minute
 	Within time.Duration // in which an answer must come; 0: 8 s
+	// Last is used while the first question is not answered; not valid: there is none.
+	Last netip.Addr
 	// Changed is called with each address that differs from the one before.
 	Changed func(netip.Addr)
 	Log     zerolog.Logger
@@ -145,15 +156,30 @@ type Watch struct {
 	since time.Time
 }
 
-// Begin asks for the first time; without an answer there is no watch.
+// Begin asks for the first time; without an answer or a last address there is no watch.
 func Begin(ctx context.Context, c Config) (*Watch, error) {
 	c.Every, c.Within = cmp.Or(c.Every, every), cmp.Or(c.Within, patience)
+	w := &Watch{Config: c, seen: c.Last}
 	seen, err := ask(ctx, c.Server, c.From, c.Within)
-	if err != nil {
+	switch {
+	case err == nil:
+		w.seen = seen
+		c.Log.Info().Str("server", c.Server).Stringer("address", seen).Msg("the STUN server says at which address we are seen")
+		w.warnInner()
+	case c.Last.IsValid() && ctx.Err() == nil:
+		w.note(netip.Addr{}, err)
+	default:
 		return nil, err
 	}
-	c.Log.Info().Str("server", c.Server).Stringer("address", seen).Msg("the STUN server says at which address we are seen")
-	return &Watch{Config: c, seen: seen}, nil
+	return w, nil
+}
+
+// warnInner warns of an address that few can send to.
+func (w *Watch) warnInner() {
+	if Inner(w.seen) {
+		w.Log.Warn().Str("server", w.Server).Stringer("address", w.seen).
+			Msg("the STUN server sees a private address; only who is in the same network can send to it")
+	}
 }
 
 // Seen is the last address that the server said.
@@ -213,5 +239,6 @@ func (w *Watch) note(seen netip.Addr, err error) (changed bool) {
 	w.Log.Warn().Str("server", w.Server).Stringer("was", w.seen).Stringer("address", seen).
 		Msg("our external address has changed; new calls name the new one")
 	w.seen = seen
+	w.warnInner()
 	return true
 }

@@ -102,6 +102,58 @@ func TestAnAddressIsThatOfTheAnswerToOurQuestion(t *testing.T) {
 	})
 }
 
+// A server may be within our own network. One that sees us on loopback is on this machine.
+func TestAnAddressOfThisMachineIsOursOnlyOnLoopback(t *testing.T) {
+	at := server(t, func(q *stun.Message, _ *net.UDPAddr, send func(*stun.Message, error)) {
+		send(stun.Build(q, stun.BindingSuccess, &stun.XORMappedAddress{IP: net.IPv4(127, 0, 0, 1), Port: 5060}))
+	})
+	if a, err := ask(t.Context(), at, netip.MustParseAddr("127.0.0.1"), time.Second); err != nil || !a.IsLoopback() {
+		t.Errorf("%s %v", a, err)
+	}
+	if a, err := ask(t.Context(), at, netip.IPv4Unspecified(), time.Second); err == nil {
+		t.Errorf("believed: %s", a)
+	}
+}
+
+func TestAnAddressThatFewCanSendToIsWarnedOf(t *testing.T) {
+	f := func(address string, warned bool) {
+		t.Helper()
+		var log strings.Builder
+		at := server(t, func(q *stun.Message, _ *net.UDPAddr, send func(*stun.Message, error)) {
+			send(stun.Build(q, stun.BindingSuccess, &stun.XORMappedAddress{IP: net.ParseIP(address), Port: 5060}))
+		})
+		w, err := Begin(t.Context(), Config{Server: at, From: netip.MustParseAddr("127.0.0.1"), Log: zerolog.New(&log)})
+		if err != nil || w.Seen().String() != address || Inner(w.Seen()) != warned ||
+			strings.Contains(log.String(), "private address") != warned {
+			t.Errorf("%s: %v %s", address, err, log.String())
+		}
+	}
+	f("10.0.0.5", true)
+	f("172.31.255.1", true)
+	f("192.168.1.1", true)
+	f("100.64.0.1", true)
+	f("127.0.0.1", true)
+	f("100.128.0.1", false)
+	f("203.0.113.7", false)
+}
+
+// What was said before a restart is used while the server is away.
+func TestAWatchBeginsWithTheLastAddressOrAnAnswer(t *testing.T) {
+	silent := server(t, func(*stun.Message, *net.UDPAddr, func(*stun.Message, error)) {})
+	c := Config{Server: silent, Within: 50 * time.Millisecond, Log: zerolog.New(io.Discard)}
+	if _, err := Begin(t.Context(), c); err == nil {
+		t.Error("it began with no address")
+	}
+	c.Last = netip.MustParseAddr("203.0.113.7")
+	w, err := Begin(t.Context(), c)
+	if err != nil || w.Seen() != c.Last {
+		t.Fatal(err)
+	}
+	if since, why := w.Failing(); why == "" || since.IsZero() {
+		t.Errorf("%s %q", since, why)
+	}
+}
+
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	at := server(t, func(*stun.Message, *net.UDPAddr, func(*stun.Message, error)) {})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,8 +12,9 @@ const (
 	// Version is the latest that this program speaks, Oldest the earliest. 2: a call's quality says
 	// where it was heard from, and calls are heard before they are answered. 3: by which suite it was
 	// encrypted; a trunk's profile has the family of its media. 4: the silence of a call says whether it
-	// was on hold; bots have headers of their own.
-	Version = 4
+	// was on hold; bots have headers of their own. 5: nothing new on the link; the node knows calendars,
+	// further numbers, callback policies and the best hour.
+	Version = 5
 	Oldest  = 1
 )
 

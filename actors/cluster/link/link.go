@@ -292,7 +292,7 @@ func (l *Link) next() (b []byte, wait time.Duration) {
 		l.back(now)
 		l.resendIn = min(2*l.resendIn, resendMost)
 	}
-	f := frame{from: l.own, to: l.peer, speaks: Version, since: Oldest}
+	f := frame{from: l.own, to: l.peer, speaks: l.of.cfg.Speaks, since: Oldest}
 	asked := l.asked != 0 && time.Duration(now-l.asked) < acquainted
 	if l.Gone() && l.calls == 0 && time.Duration(now-l.heard) > goneFor {
 		l.withdrawAll()

@@ -32,6 +32,9 @@ type Config struct {
 	// QueueCap is how many bytes may wait for one other node, default 8 MiB, not counting messages
 	// that must be sent.
 	QueueCap int
+	// Speaks is the latest version that other nodes are told, default Version. Tests of an upgrade
+	// stand for the release before with an earlier one.
+	Speaks uint64
 }
 
 // Stats are figures for /metrics.
@@ -65,6 +68,9 @@ type Links struct {
 func New(cfg Config) *Links {
 	if cfg.QueueCap == 0 {
 		cfg.QueueCap = 8 << 20
+	}
+	if cfg.Speaks == 0 {
+		cfg.Speaks = Version
 	}
 	return &Links{cfg: cfg, names: map[engine.Incarnation]struct{}{}, gone: map[engine.Incarnation]struct{}{},
 		links: map[[2]engine.Incarnation]*Link{}, receivers: map[string]Receiver{}, stop: make(chan struct{})}
@@ -179,7 +185,7 @@ func (ls *Links) Receive(b []byte) {
 		ls.stats.Strays.Add(1)
 		// A later incarnation than its own may be this process's: others can know before it does.
 		if !f.over && !ls.Was(f.to) && f.to < ls.Self() {
-			over := frame{from: f.to, to: f.from, speaks: Version, since: Oldest, over: true}
+			over := frame{from: f.to, to: f.from, speaks: ls.cfg.Speaks, since: Oldest, over: true}
 			ls.send(f.from, over.encode())
 		}
 	case f.over:

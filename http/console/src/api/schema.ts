@@ -5771,10 +5771,10 @@ export interface components {
                 name: string;
                 ok: boolean;
                 /**
-                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `holidays_stale`: a calendar's file of holidays cannot be had anew; those known so far hold. `stun_away`: a STUN server does not answer; its last address stays in use.
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `holidays_stale`: a calendar's file of holidays cannot be had anew; those known so far hold. `stun_away`: a STUN server does not answer; its last address stays in use. `external_private`: a STUN server sees a private address, to which only who is in the same network can send.
                  * @enum {string}
                  */
-                warning?: "no_trunk" | "membership_away" | "holidays_stale" | "stun_away";
+                warning?: "no_trunk" | "membership_away" | "holidays_stale" | "stun_away" | "external_private";
                 /** @description What is wrong and what to do. */
                 detail?: string;
                 /**
