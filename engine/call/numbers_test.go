@@ -7,6 +7,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 )
 
@@ -18,7 +19,9 @@ func withOther(c *contact.Contact) {
 
 func TestAnAttemptCallsTheNumberThatIsChosen(t *testing.T) {
 	r := up(t, func(c *contact.Contact) { withOther(c); c.Choice = 1 }, nil)
-	r.apply(dialOf(first))
+	d := dialOf(first)
+	d.To = other
+	r.apply(d)
 	w := r.write()
 	if w.Attempts[0].To != other || w.Intent.Number != other {
 		t.Errorf("it calls %q, and holds %q", string(w.Attempts[0].To), string(w.Intent.Number))
@@ -54,5 +57,61 @@ func TestWhoAskedAtOneNumberNotToBeCalledIsNotCalledAtAnother(t *testing.T) {
 	sum := summary(&attempt.Attempt{ID: first, Outcome: engine.OutcomeAbandoned, Ending: &attempt.Ending{OptedOut: true}})
 	if !sum.DoNotCall {
 		t.Error("the opt-out key does not say so")
+	}
+}
+
+// The run decided for one number: its window, its seat, its caller ID, and what the hook was asked. A
+// dial goes out to that number or not at all.
+func TestADialGoesToTheNumberThatWasDecidedOn(t *testing.T) {
+	for _, moves := range []any{
+		&End{Reason: engine.CodeSuppressed, Number: callee, Op: 3},
+		&Reopen{Trigger: &Trigger{Command: campaign.Trigger{Number: other}, Request: "q"}},
+	} {
+		for _, asked := range []bool{true, false} { // by the hook, or by the run after it
+			r := up(t, withOther, nil)
+			r.p.eligible = true
+			d := dialOf(first)
+			r.apply(d)
+			if q := last[*AskEligibility](r).Question; q.To != callee {
+				t.Fatalf("asked about %q", string(q.To))
+			}
+			allow := &EligibilityKnown{Dial: d, Verdict: eligibility.Verdict{Decision: eligibility.Allow}}
+			if !asked {
+				r.apply(allow)
+			}
+			r.apply(moves)
+			r.clear()
+			if asked {
+				r.apply(allow)
+			} else {
+				agreed := *d
+				agreed.Eligible = true
+				r.apply(&agreed)
+			}
+			if r.call.Has() || r.has("may dial") || !r.has("release number of a not dialled") {
+				t.Errorf("%T: %v", moves, r.log)
+			}
+			if c := &r.contact.Machine.C; c.NextNumber() != other || c.DueAt == nil {
+				t.Errorf("%T: %+v", moves, c)
+			}
+		}
+	}
+}
+
+func TestAFinalContactIsAskedAboutAndCalledAtTheNumberOfItsTrigger(t *testing.T) {
+	r := up(t, func(c *contact.Contact) { withOther(c); c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }, nil)
+	r.p.eligible = true
+	d := dialOf(first)
+	d.To, d.Reopens = other, true
+	d.Trigger = &Trigger{Command: campaign.Trigger{Number: other}, Request: "q"}
+	r.apply(d)
+	if q := last[*AskEligibility](r).Question; q.To != other {
+		t.Fatalf("asked about %q", string(q.To))
+	}
+	r.apply(&EligibilityKnown{Dial: d, Verdict: eligibility.Verdict{Decision: eligibility.Allow}})
+	d.Eligible = true
+	r.apply(d)
+	if w := r.write(); w.Attempts[0].To != other {
+		t.Errorf("it calls %q", string(w.Attempts[0].To))
 	}
 }

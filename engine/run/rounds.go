@@ -271,10 +271,11 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 			if c.Stored != nil {
 				row = *c.Stored
 			}
+			to := c.Row.NextNumber()
 			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk,
-				Media: c.Media, From: g.From, Trigger: c.Trigger, SendWithin: within,
+				Media: c.Media, To: to, From: g.From, Trigger: c.Trigger, SendWithin: within,
 				Validity: c.Validity.And(call.Validity{By: g.UseBy}), Carrier: carrier}})
-			l.calls(c.Row.NextNumber())
+			l.calls(to)
 			l.Attempt, l.Node, s.LastTrunk = c.Attempt, carrier, c.Trunk
 			l.SeatTarget, s.DialTarget = s.Round.SeatTarget, s.Round.SeatTarget
 			if c.Seated {
