@@ -7,7 +7,6 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -82,13 +81,9 @@ func (s *Intake) readmitRows(r Read, rows []contact.Contact, again []campaign.Ne
 	for i := range again {
 		given[again[i].Number] = &again[i]
 	}
-next:
 	for i := range rows {
-		for j := range s.Readmission.Newer {
-			if exclusion.Concerns(s.Readmission.Newer[j].Number, s.Readmission.Newer[j].Match, rows[i].Number,
-				rows[i].Alternates, rows[i].Variables) {
-				continue next
-			}
+		if concern(s.Readmission.Newer, rows[i].Number, rows[i].Alternates, rows[i].Variables) {
+			continue
 		}
 		m := &call.Readmit{}
 		if c := given[rows[i].Number]; c != nil {

@@ -111,7 +111,7 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 		s.Triggers = s.Triggers[1:]
 		if !t.LookedUp {
 			s.settled(t.Row.Number) // the look-up creates it again
-			s.lookForTrigger(&Trigger{Command: t.Trigger.Command}, t.Trigger.Request, false)
+			s.lookForTrigger(&Trigger{Command: t.Trigger.Command, Newer: t.Newer}, t.Trigger.Request, false)
 			continue
 		}
 		needs := s.needsSeat(t.Row.NextNumber())
