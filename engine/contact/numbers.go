@@ -156,13 +156,14 @@ func (c Choice) next(count int) Choice {
 // after is the choice once an attempt to the number at a place, of count numbers, has ended: on to the
 // next after an invalid or a suppressed number, or after so many unanswered attempts in a row.
 func (c Choice) after(place, count int, a *Attempt, most int) Choice {
-	if count == 1 || place < 0 {
+	if count == 1 {
 		return c
 	}
 	if a.DoNotCall {
 		c |= ChoiceStopped
 	}
 	switch {
+	case place < 0: // a newer list leaves the number out
 	case a.bars():
 		if c |= 1 << (outAt + place); place == c.Place() {
 			c = c.next(count)

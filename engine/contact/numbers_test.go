@@ -200,3 +200,16 @@ func TestAWrongListIsRefusedWithAnExample(t *testing.T) {
 		t.Errorf("refused: %v", wrong)
 	}
 }
+
+// The list is replaced while the call lives: its number is none of the person's any more, what was said
+// in it stands.
+func TestDoNotCallCountsAtANumberThatANewerListLeavesOut(t *testing.T) {
+	w := person(t, two)
+	w.m.C.Choice = 1
+	w.reserve()
+	w.must(Event{Kind: Triggered, Number: one, Alternates: NewAlternates([]Alternate{{Number: three}})},
+		w.ended(engine.OutcomeAbandoned, func(a *Attempt) { a.To, a.DoNotCall = two, true }))
+	if c := w.m.C.Choice; !c.Stopped() || c.Out(0) || c.Out(1) {
+		w.fail("its choice is %b", c)
+	}
+}
