@@ -115,3 +115,48 @@ func TestAFinalContactIsAskedAboutAndCalledAtTheNumberOfItsTrigger(t *testing.T)
 		t.Errorf("it calls %q", string(w.Attempts[0].To))
 	}
 }
+
+// From what the person says in a call to the dial that a later trigger asks for.
+func TestWhoAskedInACallNotToBeCalledIsNotDialledAgainAtAnyNumber(t *testing.T) {
+	for what, say := range map[string]func(*rig){
+		"a result": func(r *rig) {
+			r.talking(first)
+			r.apply(resultOf(first, doNotCall))
+			r.durable(r.call.Step)
+			r.apply(r.leg(1, engine.LegHungUp))
+		},
+		"a result after the call": func(r *rig) {
+			r.talking(first)
+			r.apply(r.leg(1, engine.LegHungUp))
+			r.durable(r.call.Step)
+			r.apply(resultOf(first, doNotCall))
+		},
+		"the opt-out key": func(r *rig) {
+			r.dialled(first)
+			r.apply(r.leg(1, engine.LegAnswered, answered))
+			r.durable(r.call.Step)
+			r.now = r.now.Add(attempt.BridgeBudget)
+			r.apply(&last[*Arm](r).Fired)
+			r.durable(r.call.Step)
+			r.apply(r.mediaEvent(engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }))
+			r.durable(r.call.Step)
+			r.apply(r.leg(1, engine.LegClosed, proven(engine.ProofBye)))
+		},
+	} {
+		r := up(t, withOther, func(rl *Rules) { rl.Attempt.OptOut = '9' })
+		say(r)
+		r.durable(r.call.Step)
+		if c := &r.contact.Machine.C; r.call.Live() || !r.write().Contacts[0].Choice.Stopped() || c.Open() {
+			t.Fatalf("%s: %+v", what, c)
+		}
+		r.clear()
+		d := dialOf(second)
+		d.To, d.Reopens = other, true
+		d.Trigger = &Trigger{Command: campaign.Trigger{Number: other}, Request: "q"}
+		r.apply(d)
+		if a := last[*Answer](r); engine.ErrorCode(a.Err) != journal.ErrSuppressed.Code || a.Request != "q" ||
+			!r.has("release number of b not dialled") || r.call.Live() {
+			t.Errorf("%s: %v, %v", what, a.Err, r.log)
+		}
+	}
+}
