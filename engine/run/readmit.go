@@ -76,20 +76,28 @@ func (s *Intake) excludedRead(m *ExcludedRead) {
 	s.readmitted()
 }
 
+// readmitRows readmits the excluded contacts that were found. What excludes one may be another number than
+// that by which it is added.
 func (s *Intake) readmitRows(r Read, rows []contact.Contact, again []campaign.NewContact) {
 	given := make(map[engine.PhoneNumber]*campaign.NewContact, len(again))
 	for i := range again {
 		given[again[i].Number] = &again[i]
 	}
+	var back []contact.Contact
+	var stored []campaign.NewContact
 	for i := range rows {
-		if concern(s.Readmission.Newer, rows[i].Number, rows[i].Alternates, rows[i].Variables) {
-			continue
+		if c := &rows[i]; !concern(s.Readmission.Newer, c.Number, c.Alternates, c.Variables) {
+			back = append(back, *c)
+			stored = append(stored, campaign.NewContact{Number: c.Number, Alternates: c.Alternates})
 		}
+	}
+	s.liftAll(stored)
+	for i := range back {
 		m := &call.Readmit{}
-		if c := given[rows[i].Number]; c != nil {
+		if c := given[back[i].Number]; c != nil {
 			m.Number, m.Alternates, m.Variables, m.Times = c.Number, c.Alternates, c.Variables, c.Times
 		}
-		s.touchFound(r, rows[i], m)
+		s.touchFound(r, back[i], m)
 	}
 }
 
