@@ -43,6 +43,24 @@ func TestANumberThatIsSuppressedWhileItRingsLeavesTheOther(t *testing.T) {
 	}
 }
 
+// The last number at which the person might be called is suppressed while it rings: it ends with the call.
+func TestThePersonEndsWhenTheirLastNumberIsSuppressedWhileItRings(t *testing.T) {
+	r := up(t, withOther, func(rl *Rules) {
+		rl.Policy.Redial.OnSystem = []engine.Outcome{engine.OutcomeCancelled}
+	})
+	r.apply(&End{Reason: engine.CodeSuppressed, Number: callee, Op: 3})
+	d := dialOf(first)
+	d.To = other
+	r.apply(d)
+	r.durable(r.call.Step)
+	r.apply(r.leg(1, engine.LegSent))
+	r.apply(&End{Reason: engine.CodeSuppressed, Number: other, Op: 4})
+	r.apply(r.leg(1, engine.LegRefused, code(487)))
+	if c := r.write().Contacts[0]; c.State != contact.Failed || c.Reason != engine.CodeSuppressed || c.DueAt != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestWhoAskedAtOneNumberNotToBeCalledIsNotCalledAtAnother(t *testing.T) {
 	r := up(t, func(c *contact.Contact) { withOther(c); c.Choice = contact.ChoiceStopped }, nil)
 	r.apply(dialOf(first))

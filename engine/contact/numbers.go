@@ -285,6 +285,13 @@ func (m *Machine) chosen(ev Event) Choice {
 	return m.C.Choice
 }
 
+// nowhere says that a person with several numbers is called at none of them any more: they asked for that,
+// or none is left.
+func (m *Machine) nowhere(ev Event) bool {
+	c, count := m.chosen(ev), 1+m.C.Alternates.Len()
+	return c.Stopped() || count > 1 && !c.left(count)
+}
+
 // goesOn says whether the person is called at another number at once, because the one that was called
 // must not be called any more.
 func (m *Machine) goesOn(ev Event) bool {
@@ -292,9 +299,7 @@ func (m *Machine) goesOn(ev Event) bool {
 	if m.C.Alternates == "" || !a.bars() {
 		return false
 	}
-	c := m.chosen(ev)
-	return !c.Stopped() && c.left(1+m.C.Alternates.Len()) && m.usedAfter(ev) < p.MaxAttempts &&
-		!p.Redial.Meaningful(m.redialOf(a))
+	return !m.nowhere(ev) && m.usedAfter(ev) < p.MaxAttempts && !p.Redial.Meaningful(m.redialOf(a))
 }
 
 // nextNumber calls the person at the next number at once. A dial that never left costs the contact

@@ -107,6 +107,18 @@ func TestASuppressedNumberLeavesThePersonsOthers(t *testing.T) {
 	w = person(t, two)
 	w.dial(engine.OutcomeCancelled, func(a *Attempt) { a.Refusal = engine.CodeSuppressed })
 	expect(t, "suppressed while it rang", w.calls(noAnswer), two)
+
+	for _, how := range []func(*Attempt){func(*Attempt) {}, unconsumed} {
+		w = person(t, two)
+		w.p.Redial.OnSystem = append(w.p.Redial.OnSystem, engine.OutcomeCancelled)
+		w.must(Event{Kind: Suppressed, Number: one})
+		w.dial(engine.OutcomeCancelled, func(a *Attempt) { a.Refusal = engine.CodeSuppressed }, how)
+		w.is(Failed, engine.CodeSuppressed)
+	}
+	w = person(t, two)
+	w.p.Redial.OnSystem = append(w.p.Redial.OnSystem, invalid)
+	expect(t, "none is left that exists", w.calls(invalid, invalid, invalid), one, two)
+	w.is(Failed, string(invalid))
 }
 
 func TestDoNotCallAtOneNumberStopsThePerson(t *testing.T) {
