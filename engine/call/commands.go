@@ -46,7 +46,7 @@ func (c *Contact) dial(m *Dial) {
 	at := attempt.Attempt{
 		ID: m.Attempt, Campaign: row.Campaign, Contact: row.ID, Run: c.Rules.Run,
 		Pass: row.Used + 1, Number: row.Used + 1, Bot: c.Rules.Bot.ID,
-		To: row.NextNumber(), From: m.From, Trunk: m.Trunk, Callback: row.CallingBack,
+		To: m.To, From: m.From, Trunk: m.Trunk, Callback: row.CallingBack,
 		Epoch: c.Rules.Epoch, Node: m.Carrier, State: attempt.Reserved,
 		ResultToken: tokenHash(c.Call.in.Process.ResultToken(m.Attempt.Call())),
 	}
@@ -61,11 +61,11 @@ func (c *Contact) dial(m *Dial) {
 	c.Call.begin(row.DialWithin(c.Call.in.Now, m.SendWithin), m.Validity, m.Media)
 }
 
-// callable says that the contact waits for a dial, or that a trigger reopens it for this one.
+// callable says that the contact waits for a dial to this number, or that a trigger reopens it for it.
 func (c *Contact) callable(m *Dial) bool {
 	row := &c.Machine.C
 	if !m.Reopens {
-		return row.Attempt == "" && row.DueAt != nil && !row.Choice.Stopped() &&
+		return row.Attempt == "" && row.DueAt != nil && !row.Choice.Stopped() && row.NextNumber() == m.To &&
 			row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
 	}
 	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded) &&
@@ -128,9 +128,8 @@ func (c *Contact) ask(m *Dial) {
 	c.Asking = true
 	row := &c.Machine.C
 	q := eligibility.Question{Own: c.Rules.Hook, Campaign: row.Campaign, Run: row.Run, Contact: row.ID,
-		Attempt: row.Used + 1, To: row.NextNumber(), Variables: row.Variables}
+		Attempt: row.Used + 1, To: m.To, Variables: row.Variables}
 	if m.Reopens {
-		q.To = m.Trigger.Command.Number
 		q.Attempt, q.Variables = 1, contact.Merged(row.Variables, m.Trigger.Command.Variables)
 	}
 	c.emit(&AskEligibility{Question: q, Dial: m})

@@ -472,9 +472,7 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 			return then
 		}
 		d, _ := c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
-		if sum.DoNotCall && c.Machine.C.Choice.Stopped() && c.Call.Live() && !c.Call.is(sum.ID) {
-			c.emit(&ToSelf{&End{Reason: engine.CodeSuppressed}}) // the call to another number of the person
-		}
+		c.endOther(sum)
 		e.Data.Before, e.Data.After, e.Data.NoResult, e.Data.DueAt = d.Before, d.After, d.NoResult, c.Machine.C.DueAt
 		w.Contacts = []contact.Contact{c.Machine.C}
 	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut,
@@ -494,13 +492,23 @@ func (c *Contact) calledBack(m *StoreResult) {
 	served := now.Add(-m.CalledBack.Talk)
 	at := attempt.Attempt{ID: m.CalledBack.Attempt, Outcome: engine.OutcomeCompleted, ServedAt: &served,
 		BotConnectedAt: &served, EndedAt: &now, Result: &m.Result}
-	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: summary(&at)})
+	sum := summary(&at)
+	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
 	if !ok {
 		c.Call.answer(m.Request, nil, nil)
 		return
 	}
+	c.endOther(sum)
 	d.Reason, d.DueAt = journal.ReasonCalledBack, c.Machine.C.DueAt
 	c.write(journal.ContactChanged, d, Then{Answer: &Answer{Request: m.Request}})
+}
+
+// endOther ends the call to another number of a person who has asked, in the call of a result, not to be
+// called.
+func (c *Contact) endOther(sum *contact.Attempt) {
+	if sum.DoNotCall && c.Machine.C.Choice.Stopped() && c.Call.Live() && !c.Call.is(sum.ID) {
+		c.emit(&ToSelf{&End{Reason: engine.CodeSuppressed}})
+	}
 }
 
 // resultBefore handles a late result of an earlier run. It changes the contact as that run left it,

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/journal"
 )
 
@@ -98,5 +100,25 @@ func TestACallThatCannotBeAnsweredIsNotDialled(t *testing.T) {
 		r.on(&Durable{Step: 1}, "open media", "place leg a.1")
 		r.on(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = why }), "closemedia", "refuse a.1 480",
 			"count caller_turned_away", "over", "write 2 attempt.ended +free")
+	}
+}
+
+// The person calls back from one number while we ring at another, and asks not to be called.
+func TestWhoCallsBackAndAsksNotToBeCalledIsNotRungAtAnotherNumber(t *testing.T) {
+	for _, asks := range []bool{true, false} {
+		r := up(t, withOther, nil)
+		r.dialled(first)
+		m := resultOf(second, func(r *attempt.Result) { r.DoNotCall = asks })
+		m.CalledBack = &campaign.CalledBack{Attempt: second, Talk: time.Minute}
+		r.apply(m)
+		if !r.contact.Machine.C.Choice.Stopped() == asks || r.has("to self") != asks {
+			t.Fatalf("asks %v: %v", asks, r.log)
+		}
+		if asks {
+			r.clear()
+			if r.apply(last[*ToSelf](r).Event); !r.has("cancel a.1") {
+				t.Errorf("%v", r.log)
+			}
+		}
 	}
 }

@@ -43,9 +43,10 @@ type (
 		Attempt engine.AttemptID
 		Trunk   engine.TrunkID
 		Media   *engine.MediaProfile // the trunk's
-		From    engine.PhoneNumber
-		Trigger *Trigger // the trigger that requested it, or nil
-		Reopens bool     // that trigger's contact is stored and final
+		// To is the number that the run decided on, one of the person's.
+		To, From engine.PhoneNumber
+		Trigger  *Trigger // the trigger that requested it, or nil
+		Reopens  bool     // that trigger's contact is stored and final
 		// SendWithin limits how long the INVITE may take to leave: the contact's window may close
 		// earlier.
 		SendWithin time.Duration

@@ -7,6 +7,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 )
 
@@ -18,7 +19,9 @@ func withOther(c *contact.Contact) {
 
 func TestAnAttemptCallsTheNumberThatIsChosen(t *testing.T) {
 	r := up(t, func(c *contact.Contact) { withOther(c); c.Choice = 1 }, nil)
-	r.apply(dialOf(first))
+	d := dialOf(first)
+	d.To = other
+	r.apply(d)
 	w := r.write()
 	if w.Attempts[0].To != other || w.Intent.Number != other {
 		t.Errorf("it calls %q, and holds %q", string(w.Attempts[0].To), string(w.Intent.Number))
@@ -40,6 +43,24 @@ func TestANumberThatIsSuppressedWhileItRingsLeavesTheOther(t *testing.T) {
 	}
 }
 
+// The last number at which the person might be called is suppressed while it rings: it ends with the call.
+func TestThePersonEndsWhenTheirLastNumberIsSuppressedWhileItRings(t *testing.T) {
+	r := up(t, withOther, func(rl *Rules) {
+		rl.Policy.Redial.OnSystem = []engine.Outcome{engine.OutcomeCancelled}
+	})
+	r.apply(&End{Reason: engine.CodeSuppressed, Number: callee, Op: 3})
+	d := dialOf(first)
+	d.To = other
+	r.apply(d)
+	r.durable(r.call.Step)
+	r.apply(r.leg(1, engine.LegSent))
+	r.apply(&End{Reason: engine.CodeSuppressed, Number: other, Op: 4})
+	r.apply(r.leg(1, engine.LegRefused, code(487)))
+	if c := r.write().Contacts[0]; c.State != contact.Failed || c.Reason != engine.CodeSuppressed || c.DueAt != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestWhoAskedAtOneNumberNotToBeCalledIsNotCalledAtAnother(t *testing.T) {
 	r := up(t, func(c *contact.Contact) { withOther(c); c.Choice = contact.ChoiceStopped }, nil)
 	r.apply(dialOf(first))
@@ -54,5 +75,106 @@ func TestWhoAskedAtOneNumberNotToBeCalledIsNotCalledAtAnother(t *testing.T) {
 	sum := summary(&attempt.Attempt{ID: first, Outcome: engine.OutcomeAbandoned, Ending: &attempt.Ending{OptedOut: true}})
 	if !sum.DoNotCall {
 		t.Error("the opt-out key does not say so")
+	}
+}
+
+// The run decided for one number: its window, its seat, its caller ID, and what the hook was asked. A
+// dial goes out to that number or not at all.
+func TestADialGoesToTheNumberThatWasDecidedOn(t *testing.T) {
+	for _, moves := range []any{
+		&End{Reason: engine.CodeSuppressed, Number: callee, Op: 3},
+		&Reopen{Trigger: &Trigger{Command: campaign.Trigger{Number: other}, Request: "q"}},
+	} {
+		for _, asked := range []bool{true, false} { // by the hook, or by the run after it
+			r := up(t, withOther, nil)
+			r.p.eligible = true
+			d := dialOf(first)
+			r.apply(d)
+			if q := last[*AskEligibility](r).Question; q.To != callee {
+				t.Fatalf("asked about %q", string(q.To))
+			}
+			allow := &EligibilityKnown{Dial: d, Verdict: eligibility.Verdict{Decision: eligibility.Allow}}
+			if !asked {
+				r.apply(allow)
+			}
+			r.apply(moves)
+			r.clear()
+			if asked {
+				r.apply(allow)
+			} else {
+				agreed := *d
+				agreed.Eligible = true
+				r.apply(&agreed)
+			}
+			if r.call.Has() || r.has("may dial") || !r.has("release number of a not dialled") {
+				t.Errorf("%T: %v", moves, r.log)
+			}
+			if c := &r.contact.Machine.C; c.NextNumber() != other || c.DueAt == nil {
+				t.Errorf("%T: %+v", moves, c)
+			}
+		}
+	}
+}
+
+func TestAFinalContactIsAskedAboutAndCalledAtTheNumberOfItsTrigger(t *testing.T) {
+	r := up(t, func(c *contact.Contact) { withOther(c); c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }, nil)
+	r.p.eligible = true
+	d := dialOf(first)
+	d.To, d.Reopens = other, true
+	d.Trigger = &Trigger{Command: campaign.Trigger{Number: other}, Request: "q"}
+	r.apply(d)
+	if q := last[*AskEligibility](r).Question; q.To != other {
+		t.Fatalf("asked about %q", string(q.To))
+	}
+	r.apply(&EligibilityKnown{Dial: d, Verdict: eligibility.Verdict{Decision: eligibility.Allow}})
+	d.Eligible = true
+	r.apply(d)
+	if w := r.write(); w.Attempts[0].To != other {
+		t.Errorf("it calls %q", string(w.Attempts[0].To))
+	}
+}
+
+// From what the person says in a call to the dial that a later trigger asks for.
+func TestWhoAskedInACallNotToBeCalledIsNotDialledAgainAtAnyNumber(t *testing.T) {
+	for what, say := range map[string]func(*rig){
+		"a result": func(r *rig) {
+			r.talking(first)
+			r.apply(resultOf(first, doNotCall))
+			r.durable(r.call.Step)
+			r.apply(r.leg(1, engine.LegHungUp))
+		},
+		"a result after the call": func(r *rig) {
+			r.talking(first)
+			r.apply(r.leg(1, engine.LegHungUp))
+			r.durable(r.call.Step)
+			r.apply(resultOf(first, doNotCall))
+		},
+		"the opt-out key": func(r *rig) {
+			r.dialled(first)
+			r.apply(r.leg(1, engine.LegAnswered, answered))
+			r.durable(r.call.Step)
+			r.now = r.now.Add(attempt.BridgeBudget)
+			r.apply(&last[*Arm](r).Fired)
+			r.durable(r.call.Step)
+			r.apply(r.mediaEvent(engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }))
+			r.durable(r.call.Step)
+			r.apply(r.leg(1, engine.LegClosed, proven(engine.ProofBye)))
+		},
+	} {
+		r := up(t, withOther, func(rl *Rules) { rl.Attempt.OptOut = '9' })
+		say(r)
+		r.durable(r.call.Step)
+		if c := &r.contact.Machine.C; r.call.Live() || !r.write().Contacts[0].Choice.Stopped() || c.Open() {
+			t.Fatalf("%s: %+v", what, c)
+		}
+		r.clear()
+		d := dialOf(second)
+		d.To, d.Reopens = other, true
+		d.Trigger = &Trigger{Command: campaign.Trigger{Number: other}, Request: "q"}
+		r.apply(d)
+		if a := last[*Answer](r); engine.ErrorCode(a.Err) != journal.ErrSuppressed.Code || a.Request != "q" ||
+			!r.has("release number of b not dialled") || r.call.Live() {
+			t.Errorf("%s: %v, %v", what, a.Err, r.log)
+		}
 	}
 }

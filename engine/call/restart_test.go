@@ -32,7 +32,7 @@ func TestARestartedContactGivesNoStepOfItsEarlierLifeAgain(t *testing.T) {
 	}
 	id := engine.AttemptID("01b91c475d326c758f0da97b0d51af36")
 	apply(&Started{})
-	before := apply(&Dial{Attempt: id, Trunk: "t", From: "+493012345678", SendWithin: 10 * time.Second})
+	before := apply(&Dial{Attempt: id, Trunk: "t", To: row.Number, From: "+493012345678", SendWithin: 10 * time.Second})
 	reserved := c.Machine.C
 	at := c.Call.Machine.A
 	c = NewContact(row, &rules, Limits{}, nil)

@@ -125,7 +125,8 @@ func up(t *testing.T, row func(*contact.Contact), rules func(*Rules)) *rig {
 }
 
 func dialOf(id engine.AttemptID) *Dial {
-	return &Dial{Attempt: id, Trunk: "trunk", From: caller, SendWithin: 10 * time.Second, Media: &engine.MediaProfile{}}
+	return &Dial{Attempt: id, Trunk: "trunk", To: callee, From: caller, SendWithin: 10 * time.Second,
+		Media: &engine.MediaProfile{}}
 }
 
 func (r *rig) apply(event any) {

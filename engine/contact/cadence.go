@@ -24,11 +24,11 @@ func (a *Attempt) dialled() time.Time {
 }
 
 // left says whether Max Attempts, and the campaign's cadence, let another attempt follow one that
-// ended so, the event's included. None follows once the person asked for that at one of several numbers.
+// ended so, the event's included. None follows a person who is called nowhere any more.
 func (m *Machine) left(ev Event, o engine.Outcome) bool {
 	c := ev.Policy.Cadence
 	return m.usedAfter(ev) < ev.Policy.MaxAttempts && (c == nil || !c.Spent(cadence.Of(o), m.counted(ev))) &&
-		!m.chosen(ev).Stopped()
+		!m.nowhere(ev)
 }
 
 // next is when an attempt follows one that ended: after Retry Delay, or as the campaign's cadence

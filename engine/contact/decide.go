@@ -209,7 +209,7 @@ func (m *Machine) judgeAttempt(ev Event) fate {
 			return fateNext
 		}
 		return fateSkip
-	case !a.Consumed && a.Outcome != engine.OutcomeBlocked && !m.chosen(ev).Stopped():
+	case !a.Consumed && a.Outcome != engine.OutcomeBlocked && !m.nowhere(ev):
 		if over != fateNone {
 			return over
 		}

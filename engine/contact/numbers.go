@@ -156,13 +156,14 @@ func (c Choice) next(count int) Choice {
 // after is the choice once an attempt to the number at a place, of count numbers, has ended: on to the
 // next after an invalid or a suppressed number, or after so many unanswered attempts in a row.
 func (c Choice) after(place, count int, a *Attempt, most int) Choice {
-	if count == 1 || place < 0 {
+	if count == 1 {
 		return c
 	}
 	if a.DoNotCall {
 		c |= ChoiceStopped
 	}
 	switch {
+	case place < 0: // a newer list leaves the number out
 	case a.bars():
 		if c |= 1 << (outAt + place); place == c.Place() {
 			c = c.next(count)
@@ -284,6 +285,13 @@ func (m *Machine) chosen(ev Event) Choice {
 	return m.C.Choice
 }
 
+// nowhere says that a person with several numbers is called at none of them any more: they asked for that,
+// or none is left.
+func (m *Machine) nowhere(ev Event) bool {
+	c, count := m.chosen(ev), 1+m.C.Alternates.Len()
+	return c.Stopped() || count > 1 && !c.left(count)
+}
+
 // goesOn says whether the person is called at another number at once, because the one that was called
 // must not be called any more.
 func (m *Machine) goesOn(ev Event) bool {
@@ -291,9 +299,7 @@ func (m *Machine) goesOn(ev Event) bool {
 	if m.C.Alternates == "" || !a.bars() {
 		return false
 	}
-	c := m.chosen(ev)
-	return !c.Stopped() && c.left(1+m.C.Alternates.Len()) && m.usedAfter(ev) < p.MaxAttempts &&
-		!p.Redial.Meaningful(m.redialOf(a))
+	return !m.nowhere(ev) && m.usedAfter(ev) < p.MaxAttempts && !p.Redial.Meaningful(m.redialOf(a))
 }
 
 // nextNumber calls the person at the next number at once. A dial that never left costs the contact

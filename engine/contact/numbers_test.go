@@ -107,6 +107,18 @@ func TestASuppressedNumberLeavesThePersonsOthers(t *testing.T) {
 	w = person(t, two)
 	w.dial(engine.OutcomeCancelled, func(a *Attempt) { a.Refusal = engine.CodeSuppressed })
 	expect(t, "suppressed while it rang", w.calls(noAnswer), two)
+
+	for _, how := range []func(*Attempt){func(*Attempt) {}, unconsumed} {
+		w = person(t, two)
+		w.p.Redial.OnSystem = append(w.p.Redial.OnSystem, engine.OutcomeCancelled)
+		w.must(Event{Kind: Suppressed, Number: one})
+		w.dial(engine.OutcomeCancelled, func(a *Attempt) { a.Refusal = engine.CodeSuppressed }, how)
+		w.is(Failed, engine.CodeSuppressed)
+	}
+	w = person(t, two)
+	w.p.Redial.OnSystem = append(w.p.Redial.OnSystem, invalid)
+	expect(t, "none is left that exists", w.calls(invalid, invalid, invalid), one, two)
+	w.is(Failed, string(invalid))
 }
 
 func TestDoNotCallAtOneNumberStopsThePerson(t *testing.T) {
@@ -198,5 +210,18 @@ func TestAWrongListIsRefusedWithAnExample(t *testing.T) {
 	f("alternates[0].label", Alternate{two, strings.Repeat("x", LabelCap+1)})
 	if wrong := CheckAlternates("alternates", one, []Alternate{{two, "office"}, {three, "Büro"}}); wrong != nil {
 		t.Errorf("refused: %v", wrong)
+	}
+}
+
+// The list is replaced while the call lives: its number is none of the person's any more, what was said
+// in it stands.
+func TestDoNotCallCountsAtANumberThatANewerListLeavesOut(t *testing.T) {
+	w := person(t, two)
+	w.m.C.Choice = 1
+	w.reserve()
+	w.must(Event{Kind: Triggered, Number: one, Alternates: NewAlternates([]Alternate{{Number: three}})},
+		w.ended(engine.OutcomeAbandoned, func(a *Attempt) { a.To, a.DoNotCall = two, true }))
+	if c := w.m.C.Choice; !c.Stopped() || c.Out(0) || c.Out(1) {
+		w.fail("its choice is %b", c)
 	}
 }

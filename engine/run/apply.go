@@ -324,15 +324,15 @@ func (s *State) follow(c Continuation, err error) {
 		delete(s.TriggersOf, c.Number)
 		s.settled(c.Number)
 	case thenAnswerTrigger:
-		overtaken := s.overtaken(c.Read, &c.Trigger.Command)
+		newer, cmd := s.newerThan(c.Read), &c.Trigger.Command
 		s.endRead(c.Read)
 		switch {
 		case !errors.Is(err, journal.ErrContactExists):
 			s.reply(c.Request, c.Value, err)
-		case overtaken:
+		case concern(newer, cmd.Number, cmd.Alternates, cmd.Variables):
 			s.reply(c.Request, nil, call.ErrContactExcluded)
 		default:
-			s.owe(0, &Trigger{Command: c.Trigger.Command, LookUp: true}, c.Request)
+			s.owe(0, &Trigger{Command: *cmd, LookUp: true, Newer: newer}, c.Request)
 		}
 	case thenFindExcluded:
 		if op := s.Ops[c.Op]; op != nil {

@@ -32,7 +32,7 @@ func (s *Intake) exclude(m *Exclude, from engine.Request) {
 	s.Ops[n] = &ExcludeOp{Command: m.Command, Who: m.Who, Request: from}
 	s.overtakeTriggers(&m.Command)
 	if s.LookUps > 0 {
-		s.Newer = append(s.Newer, NewerExclusion{m.Command, s.LastRead})
+		s.Newer = append(s.Newer, NewerExclusion{Command: m.Command, Behind: s.LastRead})
 	}
 	if s.Readmission.Running > 0 {
 		s.Readmission.Newer = append(s.Readmission.Newer, m.Command)
@@ -58,7 +58,7 @@ func (s *Intake) refuseTrigger(cmd *campaign.Trigger, from engine.Request) {
 	s.Ops[s.OpSeq] = op
 	s.overtakeTriggers(&op.Command)
 	if s.LookUps > 0 {
-		s.Newer = append(s.Newer, NewerExclusion{op.Command, s.LastRead})
+		s.Newer = append(s.Newer, NewerExclusion{Command: op.Command, Behind: s.LastRead})
 	}
 	s.afterWrites(Continuation{Do: thenFindExcluded, Op: s.OpSeq})
 }
@@ -107,6 +107,9 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 			s.reply(t.Trigger.Request, nil, call.ErrContactExcluded)
 			continue
 		}
+		if !t.LookedUp {
+			t.Newer = append(t.Newer, *cmd)
+		}
 		keep = append(keep, t)
 	}
 	clear(s.Triggers[len(keep):])
@@ -114,11 +117,17 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 	s.overtakeParked(cmd)
 	for _, epoch := range slices.Sorted(maps.Keys(s.Later)) { // triggers that wait for another of the same number
 		held := s.Later[epoch]
-		if t, ok := held.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
-			t.Command.Alternates, t.Command.Variables) {
+		t, ok := held.Event.(*Trigger)
+		if !ok {
+			continue
+		}
+		if exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Alternates, t.Command.Variables) {
 			delete(s.Later, epoch)
 			s.reply(held.From, nil, call.ErrContactExcluded)
+			continue
 		}
+		held.Event = t.olderThan(cmd)
+		s.Later[epoch] = held
 	}
 	if s.Round == nil {
 		return
@@ -131,27 +140,49 @@ func (s *Intake) overtakeTriggers(cmd *campaign.Exclude) {
 }
 
 // NewerExclusion is an exclusion that came while triggers were being looked up or written. It is
-// newer than the triggers whose Read is at most Behind, and older than the rest.
+// newer than the triggers whose Read is From to Behind, and older than the rest.
 type NewerExclusion struct {
-	Command campaign.Exclude
-	Behind  Read
+	Command      campaign.Exclude
+	From, Behind Read
 }
 
-// overtaken says whether an exclusion came while a trigger was being looked up or written. Such an
-// exclusion is newer and stands, even where exclusions are not sticky.
-func (s *Intake) overtaken(r Read, cmd *campaign.Trigger) (yes bool) {
+// olderThan is a waiting trigger that remembers an exclusion: the tables may know its number as one of
+// the person who is excluded by another.
+func (m *Trigger) olderThan(cmd *campaign.Exclude) *Trigger {
+	later := *m // the waiting command itself is not modified
+	later.Newer = append(slices.Clip(m.Newer), *cmd)
+	return &later
+}
+
+// remember keeps the exclusions that came while a trigger waited, until its look-up or write is over.
+func (s *Intake) remember(r Read, newer []campaign.Exclude) {
+	for i := range newer {
+		s.Newer = append(s.Newer, NewerExclusion{newer[i], r, r})
+	}
+}
+
+// newerThan ends the look-up or the write of a trigger: it returns the exclusions that came since. They
+// stand, even where exclusions are not sticky.
+func (s *Intake) newerThan(r Read) (list []campaign.Exclude) {
 	if _, mine := s.Reads[r]; !mine {
-		return false
+		return nil
 	}
 	for i := range s.Newer {
-		x := &s.Newer[i]
-		yes = yes || r <= x.Behind && exclusion.Concerns(x.Command.Number, x.Command.Match, cmd.Number,
-			cmd.Alternates, cmd.Variables)
+		if x := &s.Newer[i]; x.From <= r && r <= x.Behind {
+			list = append(list, x.Command)
+		}
 	}
 	if s.LookUps--; s.LookUps == 0 {
 		s.Newer = nil
 	}
-	return yes
+	return list
+}
+
+// concern says whether one of the exclusions applies to a contact with these numbers and variables.
+func concern(list []campaign.Exclude, n engine.PhoneNumber, others contact.Alternates, vars map[string]string) bool {
+	return slices.ContainsFunc(list, func(x campaign.Exclude) bool {
+		return exclusion.Concerns(x.Number, x.Match, n, others, vars)
+	})
 }
 
 func (s *Intake) excludeFound(op *ExcludeOp, m *ContactsFound) {

@@ -553,3 +553,27 @@ func TestATriggerWhoseVariablesMeetAStickyExclusionExcludesItsOpenContact(t *tes
 	w.refused(w.ask(trigger("c2")), "contact_excluded")
 	none[FindContacts](w)
 }
+
+// A person whose row has the excluded number beside the first is added again by the first alone.
+func TestAddingSomebodyByTheFirstNumberLiftsAnExclusionByAnother(t *testing.T) {
+	person := func(w *world, first, second string) contact.Contact {
+		c := w.final(first)
+		c.Alternates = contact.NewAlternates([]contact.Alternate{{Number: phone(second)}})
+		c.State = contact.Excluded
+		return c
+	}
+	w := ready(t, set(func(s *campaign.Settings) { s.StickyExclusion = false }))
+	w.excluded("c2")
+	w.excluded("c4")
+	r := w.ask(&AddRows{Command: campaign.AddContacts{Contacts: []campaign.NewContact{{Number: phone("c1")},
+		{Number: phone("c3")}}}})
+	q := one[AddContacts](w)
+	w.ask(excludes("c4")) // newer
+	w.forget()
+	w.do(&RowsAdded{Read: q.Read, Request: r, Command: q.Command, Lifting: true,
+		Again: []contact.Contact{person(w, "c1", "c2"), person(w, "c3", "c4")}})
+	x := one[Write](w).Write.Exclusions
+	eq(w, "lifted", []any{len(x), x[0].Number == phone("c2"), x[0].Lifted}, "[1 true true]")
+	eq(w, "excluded", []any{w.s.Excluded.Has(phone("c2"), nil), w.s.Excluded.Has(phone("c4"), nil)}, "[false true]")
+	eq(w, "readmitted", []any{len(told[*call.Readmit](w, "c1")), len(told[*call.Readmit](w, "c3"))}, "[1 0]")
+}

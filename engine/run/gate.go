@@ -149,10 +149,12 @@ func (s *Intake) overtakeParked(cmd *campaign.Exclude) {
 			later.Newer = append(slices.Clip(add.Newer), *cmd)
 			p.Event = &later
 		}
-		if t, ok := p.Event.(*Trigger); ok && exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number,
-			t.Command.Alternates, t.Command.Variables) {
-			s.reply(p.From, nil, call.ErrContactExcluded)
-			continue
+		if t, ok := p.Event.(*Trigger); ok {
+			if exclusion.Concerns(cmd.Number, cmd.Match, t.Command.Number, t.Command.Alternates, t.Command.Variables) {
+				s.reply(p.From, nil, call.ErrContactExcluded)
+				continue
+			}
+			p.Event = t.olderThan(cmd)
 		}
 		keep = append(keep, p)
 	}

@@ -72,7 +72,7 @@ func (s *State) mayDial(m *call.MayDial) {
 		return
 	}
 	d := *m.Dial
-	d.SendWithin = s.callableFor(l.called())
+	d.SendWithin = s.callableFor(d.To)
 	d.Eligible = true
 	d.Withdrawn = s.M.C.State != campaign.Running || d.SendWithin <= 0 || l.Attempt != d.Attempt
 	s.send(l, &d)

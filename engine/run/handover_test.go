@@ -104,7 +104,7 @@ func TestAnIntentThatWaitedIsAskedAboutAgain(t *testing.T) {
 		w := dialling(t, 1)
 		a := w.s.Lines["c1"].Attempt
 		c.change(w)
-		w.do(&call.MayDial{Contact: "c1", Dial: &call.Dial{Attempt: a}})
+		w.do(&call.MayDial{Contact: "c1", Dial: &call.Dial{Attempt: a, To: phone("c1")}})
 		d := told[*call.Dial](w, "c1")[0]
 		eq(w, c.what, []any{d.Attempt, d.Eligible, d.Withdrawn, d.SendWithin}, []any{a, true, c.withdrawn, c.within})
 	}

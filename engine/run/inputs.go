@@ -291,6 +291,7 @@ type (
 		// LookUp says that the tables are asked before a contact is created. Unanswered says that
 		// no reply is stored under the Idempotency-Key.
 		LookUp, Unanswered bool
+		Newer              []campaign.Exclude // exclusions that came while it waited
 	}
 	TriggerFound struct {
 		Read    Read

@@ -1,14 +1,12 @@
 package run
 
 import (
-	"slices"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 	"dialler/engine/window"
 )
@@ -157,7 +155,8 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	became, added := make([]campaign.BatchResult, len(cmd.Contacts)), cmd.Contacts[:0:0]
 	sticky := s.M.C.Settings.StickyExclusion
 	for i, c := range cmd.Contacts {
-		if s.Excluded.Refuses(c.Number, c.Alternates, c.Variables, sticky) || m.overtaken(&c) {
+		if s.Excluded.Refuses(c.Number, c.Alternates, c.Variables, sticky) ||
+			concern(m.Newer, c.Number, c.Alternates, c.Variables) {
 			became[i].Status = campaign.RowExcluded
 			continue
 		}
@@ -179,14 +178,6 @@ func (s *State) addRows(m *AddRows, from engine.Request) {
 	s.Adding++
 	s.emit(AddContacts{Read: s.beginRead(), Request: from, Command: cmd, Batch: m.Batch, Insert: ins, Became: became,
 		Lifting: !sticky})
-}
-
-// overtaken says whether an exclusion that came while the list waited concerns the
-// contact.
-func (m *AddRows) overtaken(c *campaign.NewContact) bool {
-	return slices.ContainsFunc(m.Newer, func(x campaign.Exclude) bool {
-		return exclusion.Concerns(x.Number, x.Match, c.Number, c.Alternates, c.Variables)
-	})
 }
 
 func (s *State) rowsAdded(m *RowsAdded) {

@@ -7,7 +7,6 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
-	"dialler/engine/exclusion"
 	"dialler/engine/journal"
 )
 
@@ -77,24 +76,28 @@ func (s *Intake) excludedRead(m *ExcludedRead) {
 	s.readmitted()
 }
 
+// readmitRows readmits the excluded contacts that were found. What excludes one may be another number than
+// that by which it is added.
 func (s *Intake) readmitRows(r Read, rows []contact.Contact, again []campaign.NewContact) {
 	given := make(map[engine.PhoneNumber]*campaign.NewContact, len(again))
 	for i := range again {
 		given[again[i].Number] = &again[i]
 	}
-next:
+	var back []contact.Contact
+	var stored []campaign.NewContact
 	for i := range rows {
-		for j := range s.Readmission.Newer {
-			if exclusion.Concerns(s.Readmission.Newer[j].Number, s.Readmission.Newer[j].Match, rows[i].Number,
-				rows[i].Alternates, rows[i].Variables) {
-				continue next
-			}
+		if c := &rows[i]; !concern(s.Readmission.Newer, c.Number, c.Alternates, c.Variables) {
+			back = append(back, *c)
+			stored = append(stored, campaign.NewContact{Number: c.Number, Alternates: c.Alternates})
 		}
+	}
+	s.liftAll(stored)
+	for i := range back {
 		m := &call.Readmit{}
-		if c := given[rows[i].Number]; c != nil {
+		if c := given[back[i].Number]; c != nil {
 			m.Number, m.Alternates, m.Variables, m.Times = c.Number, c.Alternates, c.Variables, c.Times
 		}
-		s.touchFound(r, rows[i], m)
+		s.touchFound(r, back[i], m)
 	}
 }
 

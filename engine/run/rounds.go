@@ -111,7 +111,7 @@ func (s *Dialler) nextCandidate(seat bool) (Candidate, bool) {
 		s.Triggers = s.Triggers[1:]
 		if !t.LookedUp {
 			s.settled(t.Row.Number) // the look-up creates it again
-			s.lookForTrigger(&Trigger{Command: t.Trigger.Command}, t.Trigger.Request, false)
+			s.lookForTrigger(&Trigger{Command: t.Trigger.Command, Newer: t.Newer}, t.Trigger.Request, false)
 			continue
 		}
 		needs := s.needsSeat(t.Row.NextNumber())
@@ -271,10 +271,11 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 			if c.Stored != nil {
 				row = *c.Stored
 			}
+			to := c.Row.NextNumber()
 			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk,
-				Media: c.Media, From: g.From, Trigger: c.Trigger, SendWithin: within,
+				Media: c.Media, To: to, From: g.From, Trigger: c.Trigger, SendWithin: within,
 				Validity: c.Validity.And(call.Validity{By: g.UseBy}), Carrier: carrier}})
-			l.calls(c.Row.NextNumber())
+			l.calls(to)
 			l.Attempt, l.Node, s.LastTrunk = c.Attempt, carrier, c.Trunk
 			l.SeatTarget, s.DialTarget = s.Round.SeatTarget, s.Round.SeatTarget
 			if c.Seated {

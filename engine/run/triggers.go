@@ -34,6 +34,7 @@ type PendingTrigger struct {
 	Trigger *call.Trigger
 	// LookedUp says that the tables were asked for the contact, so it may be dialled.
 	LookedUp bool
+	Newer    []campaign.Exclude // exclusions that came while the tables were not asked
 	// Outdated says that the contact's actor was started after that.
 	Outdated bool
 }
@@ -73,11 +74,13 @@ func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	l := s.lineOf(m.Command.Number)
 	lifts := s.Excluded.Refuses(m.Command.Number, m.Command.Alternates, nil, true)
 	switch {
+	case l != nil && concern(m.Newer, l.Number, l.Alternates, l.Variables):
+		s.reply(from, nil, call.ErrContactExcluded)
 	case l != nil && m.Command.Idempotency.Present() && !m.Unanswered:
 		s.lookForTrigger(m, from, true)
 	case l != nil:
 		s.touch(l.ID, &call.Reopen{Trigger: &call.Trigger{Command: m.Command, Request: from}})
-	case m.LookUp || s.LookUpNext > 0 || s.Activation != nil || lifts:
+	case m.LookUp || len(m.Newer) > 0 || s.LookUpNext > 0 || s.Activation != nil || lifts:
 		s.lookForTrigger(m, from, false)
 	default:
 		s.addTriggered(&m.Command, &call.Trigger{Command: m.Command, Request: from}, false)
@@ -150,7 +153,9 @@ func (s *Intake) newContact(cmd *campaign.Trigger) contact.Contact {
 func (s *Intake) lookForTrigger(m *Trigger, from engine.Request, live bool) {
 	s.TriggersOf[m.Command.Number] = struct{}{}
 	s.LookUps++
-	s.emit(FindTrigger{Read: s.beginRead(), Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered,
+	r := s.beginRead()
+	s.remember(r, m.Newer)
+	s.emit(FindTrigger{Read: r, Request: from, Command: m.Command, Live: live, Unanswered: m.Unanswered,
 		Importing: s.activating()})
 }
 
@@ -162,17 +167,22 @@ func (s *Record) notRunning() error {
 func (s *Intake) triggerFound(m *TriggerFound) {
 	defer s.endRead(m.Read)
 	delete(s.TriggersOf, m.Command.Number)
-	overtaken := s.overtaken(m.Read, &m.Command)
+	newer := s.newerThan(m.Read)
 	if m.Err != nil {
 		s.reply(m.Request, nil, journal.Unavailable(m.Err))
 		return
+	}
+	with, overtaken := m.Command, concern(newer, m.Command.Number, m.Command.Alternates, m.Command.Variables)
+	if m.OK {
+		with.Variables = contact.Merged(m.Row.Variables, with.Variables)
+		overtaken = overtaken || concern(newer, m.Row.Number, m.Row.Alternates, with.Variables)
 	}
 	if overtaken {
 		s.reply(m.Request, nil, call.ErrContactExcluded)
 		return
 	}
 	if m.Live {
-		s.trigger(&Trigger{Command: m.Command, Unanswered: true}, m.Request)
+		s.trigger(&Trigger{Command: m.Command, Unanswered: true, Newer: newer}, m.Request)
 		return
 	}
 	if s.past(m.Command.Deadline, m.Request) {
@@ -190,8 +200,6 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 	s.LookUpNext = max(s.LookUpNext-1, 0)
 	if m.OK {
 		s.LookUpNext = lookFirst
-		with := m.Command
-		with.Variables = contact.Merged(m.Row.Variables, with.Variables)
 		if m.Row.State != contact.Excluded &&
 			s.refuses(&with) {
 			s.refuseTrigger(&with, m.Request)
@@ -206,15 +214,19 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 		return
 	}
 	if l := s.lineOf(m.Command.Number); l != nil { // its actor started while the database was asked
+		if concern(newer, l.Number, l.Alternates, l.Variables) {
+			s.reply(m.Request, nil, call.ErrContactExcluded)
+			return
+		}
 		s.touch(l.ID, &call.Reopen{Trigger: t})
 		return
 	}
 	switch {
 	case m.Importing != s.activating(): // the switch began or ended while the database was asked
-		s.trigger(&Trigger{Command: m.Command, LookUp: true}, m.Request)
+		s.trigger(&Trigger{Command: m.Command, LookUp: true, Newer: newer}, m.Request)
 		return
 	case m.Staged:
-		s.parkNow(&Trigger{Command: m.Command, LookUp: true}, m.Request)
+		s.parkNow(&Trigger{Command: m.Command, LookUp: true, Newer: newer}, m.Request)
 		return
 	}
 	s.liftAll([]campaign.NewContact{{Number: m.Command.Number, Alternates: m.Command.Alternates}})
@@ -276,8 +288,10 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 	}
 	s.sequence(&w)
 	s.LookUps++ // the write reveals whether the campaign had the number
+	r := s.beginRead()
+	s.remember(r, t.Newer)
 	s.emit(Write{Write: &w, Revoke: true, Then: &Continuation{Do: thenAnswerTrigger, Request: t.Trigger.Request,
-		Value: rep, Trigger: t.Trigger, Read: s.beginRead()}})
+		Value: rep, Trigger: t.Trigger, Read: r}})
 	s.afterWrites(Continuation{Do: thenTriggerStored, Number: row.Number})
 	s.expect(*row.DueAt)
 	s.expectExpiry(&row)

@@ -419,3 +419,80 @@ func TestATriggerBehindSomebodyWhoIsNotDialledIsDecided(t *testing.T) {
 	d := one[Spawn](w).First[0].(*call.Dial)
 	eq(w, "the trigger that is dialled", d.Trigger.Request, r)
 }
+
+// A trigger names the second number of a person. An exclusion by the first is newer than it wherever the
+// trigger waits, although only the stored row tells whose number it is.
+func TestAnExclusionByAnotherNumberOfThePersonIsNewerThanTheTriggersThatWait(t *testing.T) {
+	found := func(w *world) {
+		w.looked(func(m *TriggerFound) {
+			m.Row, m.OK = w.final("c1"), true
+			m.Row.Alternates = contact.NewAlternates([]contact.Alternate{{Number: phone("c2")}})
+			m.Row.State = contact.Excluded
+		})
+	}
+	notSticky := set(func(s *campaign.Settings) { s.StickyExclusion = false })
+	for _, c := range []struct {
+		what  string
+		begin func(*world) engine.Request
+		end   func(*world)
+	}{
+		{"looked up", func(w *world) engine.Request { return w.ask(triggers("c2")) }, func(*world) {}},
+		{"being written", func(w *world) engine.Request {
+			w.s.M.C.State = campaign.Paused
+			return w.ask(triggers("c2"))
+		}, func(w *world) {
+			w.confirm2(journal.ErrContactExists)
+			w.pass(20 * time.Millisecond)
+		}},
+		{"behind another", func(w *world) engine.Request {
+			w.ask(triggers("c2"))
+			return w.ask(triggers("c2"))
+		}, func(w *world) {
+			w.looked(func(m *TriggerFound) { m.Err = errDown })
+			w.pass(20 * time.Millisecond)
+		}},
+		{"behind a switch", func(w *world) engine.Request {
+			w.ask(begins("imp"))
+			w.durable()
+			r := w.ask(triggers("c2"))
+			w.looked(func(m *TriggerFound) { m.Staged = true })
+			eq(w, "parked", len(w.s.Parked), 1)
+			return r
+		}, func(w *world) { w.do(&ActivationEnded{Import: "imp"}) }},
+		{"waits for room", func(w *world) engine.Request {
+			w.s.DemandOpen = w.s.Demands
+			w.s.Seats, w.s.SeatTarget = 0, 0
+			r := w.ask(triggers("c2"))
+			none[FindTrigger](w)
+			return r
+		}, func(w *world) { w.seats(10) }},
+		{"waits for room, then for its write", func(w *world) engine.Request {
+			w.s.DemandOpen = w.s.Demands
+			w.s.Seats, w.s.SeatTarget = 0, 0
+			return w.ask(triggers("c2"))
+		}, func(w *world) {
+			w.ask(act(campaign.ActionPause))
+			w.confirm2(journal.ErrContactExists)
+			w.pass(20 * time.Millisecond)
+		}},
+	} {
+		for _, own := range []bool{true, false} {
+			w := seated(t, notSticky)
+			r := c.begin(w)
+			if own {
+				w.ask(excludes("c1"))
+			} else {
+				w.ask(excludes("c3"))
+			}
+			c.end(w)
+			found(w)
+			if own {
+				w.refused(r, "contact_excluded")
+			} else {
+				w.waits(r)
+			}
+			eq(w, c.what+": it stands", w.s.Excluded.Has(phone("c1"), nil), own)
+			eq(w, c.what+": remembered", []any{w.s.LookUps, len(w.s.Newer)}, "[0 0]")
+		}
+	}
+}
