@@ -84,7 +84,7 @@ func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (m
 // those that have it beside, in the order of the list.
 func (s *Roster) ContactsByNumber(ctx context.Context, id engine.CampaignID,
 	n engine.PhoneNumber) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN ("+table.WithNumber("$2")+") "+
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN ("+table.WithNumber("$1", "$2")+") "+
 		"ORDER BY c.number <> $2, c.position", pool.PlannedEachTime, string(id), n.E164())
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("contacts not read", err)
@@ -190,7 +190,7 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	if page.Phone != "" {
 		args = append(args, page.Phone.E164())
 		n := "$" + strconv.Itoa(len(args))
-		where += " AND c.id IN (" + table.WithNumber(n) + ")"
+		where += " AND c.id IN (" + table.WithNumber("$1", n) + ")"
 	}
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())

@@ -14,6 +14,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/spine"
+	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
 	"dialler/persistence/table"
 )
@@ -57,8 +58,7 @@ type Traces struct {
 func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
 		LEFT JOIN LATERAL (SELECT bool_or(k.state IN ('pending', 'unanswered', 'connected')) AS open FROM contacts k
-		WHERE k.campaign_id = c.id AND (k.number = $1 OR k.id IN (
-			SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = c.id AND n.number = $1))) k ON true
+		WHERE k.id = ANY(ARRAY(`+table.WithNumber("c.id", "$1")+`))) k ON true
 		WHERE k.open IS NOT NULL OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)`,
 		n.E164())
 	var id engine.CampaignID
@@ -404,12 +404,13 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	var live, importing, open, scheduled bool
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live)
 			OR EXISTS (SELECT FROM attempts a WHERE a.live AND `+attemptsOfPerson+`),
-		EXISTS (SELECT FROM import_rows r JOIN imports i ON i.id = r.import_id
-		WHERE i.state IN ('staging', 'activating') AND (r.number = $1 OR r.alternates <> ''
-			AND $1 = ANY(`+table.NumbersAfterFirst("r")+`))),
+		EXISTS (SELECT FROM imports i, LATERAL (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.number = $1
+				LIMIT 1) r WHERE i.state IN ('staging', 'activating'))
+			OR EXISTS (SELECT FROM imports i WHERE i.state IN ('staging', 'activating')
+				AND i.id IN (`+table.StagedBeside("$1")+`)),
 		EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND k.state IN ('pending', 'unanswered', 'connected')) k),
-		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, n.E164()).Scan(&live, &importing, &open, &scheduled)
+		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, pool.PlannedEachTime, n.E164()).Scan(&live, &importing, &open, &scheduled)
 	switch {
 	case err != nil:
 		return err
