@@ -7,21 +7,24 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/journal"
 	"dialler/persistence"
 	"dialler/persistence/history"
 	"dialler/persistence/storetest"
 )
 
 const (
-	manyPersons = 5_000
+	manyPersons  = 5_000
+	stagedImport = engine.ImportID("00000000000000000000000000000001")
 	// Of the i-th person of a list of them, and of a file of them that is being imported.
+	firstNumber  = engine.PhoneNumber("+49151%08d")
 	secondNumber = engine.PhoneNumber("+4930%08d")
 	stagedNumber = engine.PhoneNumber("+4940%08d")
 )
 
 // persons opens a store with two lists of persons with two numbers each, and a file of them that is being
 // imported; plans are measured from then on.
-func persons(t *testing.T, plans *measuredPlans) *persistence.Store {
+func persons(t *testing.T, plans *measuredPlans) (*persistence.Store, string) {
 	t.Helper()
 	url := storetest.URL(t)
 	of := plans.of
@@ -39,14 +42,14 @@ func persons(t *testing.T, plans *measuredPlans) *persistence.Store {
 			1, '+4930' || lpad(i::text, 8, '0') || E'\toffice'
 		FROM unnest('{cmp_1,cmp_2}'::text[]) c, generate_series(1, %[1]d) i;
 		INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by)
-			VALUES ('%032[2]x', 'cmp_1', 'staging', 'list.csv', now(), '{}');
+			VALUES ('%[2]s', 'cmp_1', 'staging', 'list.csv', now(), '{}');
 		INSERT INTO import_rows (import_id, line, id, number, hash, alternates)
-			SELECT '%032[2]x', i, gen_random_uuid(), '+49171' || lpad(i::text, 8, '0'), 0,
+			SELECT '%[2]s', i, gen_random_uuid(), '+49171' || lpad(i::text, 8, '0'), 0,
 				'+4940' || lpad(i::text, 8, '0') || ' +4950' || lpad(i::text, 8, '0') || E'\toffice\t'
 			FROM generate_series(1, %[1]d) i;
-		ANALYZE contacts; ANALYZE contact_numbers`, manyPersons, 1))
+		ANALYZE contacts; ANALYZE contact_numbers`, manyPersons, stagedImport))
 	plans.of = of
-	return s
+	return s, url
 }
 
 func nth(n engine.PhoneNumber, i int) engine.PhoneNumber {
@@ -57,7 +60,7 @@ func nth(n engine.PhoneNumber, i int) engine.PhoneNumber {
 func TestAPersonIsFoundByIndexes(t *testing.T) {
 	t.Parallel()
 	plans := &measuredPlans{of: "bool_or(k.state", most: 50}
-	s := persons(t, plans)
+	s, _ := persons(t, plans)
 	found, err := s.Records.Traces(t.Context(), nth(secondNumber, 7))
 	if err != nil || len(found.Open) != 2 || plans.read == 0 {
 		t.Errorf("%+v, %v; %d plans read", found, err, plans.read)
@@ -72,5 +75,30 @@ func TestAPersonIsFoundByIndexes(t *testing.T) {
 	}
 	if plans.read != 4 {
 		t.Errorf("%d plans read of the rows of a file", plans.read)
+	}
+}
+
+// A take-over tests the numbers of those persons alone who have one on the suppression list.
+func TestSuppressedPersonsAreFoundByTheirListedNumbers(t *testing.T) {
+	t.Parallel()
+	plans := &measuredPlans{of: "cardinality($3", table: "contact_numbers", most: 10}
+	s, url := persons(t, plans)
+	var listed []journal.Suppression
+	for _, n := range []engine.PhoneNumber{nth(firstNumber, 3), nth(secondNumber, 3), nth(firstNumber, 4),
+		nth(secondNumber, 5)} {
+		listed = append(listed, journal.Suppression{Number: n, Reason: "import", CreatedAt: time.Now()})
+	}
+	if refused, err := s.Commit(t.Context(), []journal.Write{{Suppressions: listed}}); err != nil || refused[0] != nil {
+		t.Fatal(err, refused)
+	}
+	run(t, url, "ANALYZE suppressions")
+	for _, numbers := range [][]engine.PhoneNumber{nil, {nth(secondNumber, 3)}} {
+		list, err := s.SuppressedContacts(t.Context(), "cmp_1", 1, numbers, "", 100)
+		if err != nil || len(list) != 1 || list[0].Number != nth(firstNumber, 3) {
+			t.Errorf("%d contacts, %v", len(list), err)
+		}
+	}
+	if plans.read != 4 {
+		t.Errorf("%d plans read", plans.read)
 	}
 }
