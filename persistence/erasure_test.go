@@ -1,6 +1,8 @@
 package persistence_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/persistence"
 	"dialler/persistence/history"
@@ -67,5 +71,90 @@ func TestAMessageThatIsBeingMadeIsErasedToo(t *testing.T) {
 	var left int
 	if err := s.QueryRow(t.Context(), "SELECT count(*) FROM webhook_messages", &left); err != nil || left != 0 {
 		t.Errorf("%d messages are left, %v", left, err)
+	}
+}
+
+// Two persons share a landline. When one is erased the number stays the other's: it is not suppressed for
+// what the erased person asked, nor by what the other asked is the erased person; and while a call that
+// the erased person was abandoned in restricts us, or counts for the caps, it is not dialled.
+func TestANumberThatSomebodyElseHasTooStaysTheirs(t *testing.T) {
+	t.Parallel()
+	const first, shared, own, other = engine.PhoneNumber("+4915112345671"), engine.PhoneNumber("+493012345672"),
+		engine.PhoneNumber("+4915112345673"), engine.PhoneNumber("+4915112345674")
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	for _, tc := range []struct {
+		what             string
+		ended            time.Duration // before the erasure
+		outcome          engine.Outcome
+		suppress, listed bool
+		rests            time.Duration // from the erasure, 0: the shared number may be called
+	}{
+		{"abandoned", time.Hour, engine.OutcomeAbandoned, false, false, 71 * time.Hour},
+		{"abandoned, suppressed", time.Hour, engine.OutcomeAbandoned, true, false, 71 * time.Hour},
+		{"called", time.Hour, engine.OutcomeNoAnswer, false, false, 5 * time.Hour},
+		{"called long ago, suppressed", 100 * time.Hour, engine.OutcomeNoAnswer, true, false, 0},
+		{"the other asked", 100 * time.Hour, engine.OutcomeNoAnswer, false, true, 0},
+		{"the other asked, suppressed", 100 * time.Hour, engine.OutcomeNoAnswer, true, true, 0},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.OpenAt(t, storetest.URL(t), persistence.Config{})
+			c := campaign.Campaign{ID: "cmp_shared", State: campaign.Draft, Run: 1, CreatedAt: now,
+				Settings: campaign.Settings{Name: "shared", MaxAttempts: 5}}
+			if err := s.InsertCampaign(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			c, err := s.AcquireCampaign(t.Context(), c.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			person := func(id string, n engine.PhoneNumber, others ...engine.PhoneNumber) contact.Contact {
+				list := make([]contact.Alternate, len(others))
+				for i := range others {
+					list[i].Number = others[i]
+				}
+				return contact.Contact{ID: engine.ContactID(strings.Repeat(id, 16)), Campaign: c.ID, Run: 1, Number: n,
+					State: contact.Completed, Version: 1, CreatedAt: now, UpdatedAt: now, Alternates: contact.NewAlternates(list)}
+			}
+			at := now.Add(-tc.ended)
+			gone := person("c1", first, own, shared)
+			w := journal.Write{Campaign: c.ID, Epoch: c.Epoch, Contacts: []contact.Contact{gone, person("c2", other, shared)},
+				Attempts: []attempt.Attempt{{ID: engine.AttemptID(strings.Repeat("a1", 16)), Campaign: c.ID, Contact: gone.ID,
+					Run: 1, To: shared, State: attempt.Ended, ReservedAt: &at, EndedAt: &at, Outcome: tc.outcome, Consumed: true}}}
+			if tc.listed {
+				w.Suppressions = []journal.Suppression{{Number: shared, Reason: "do_not_call", CreatedAt: now}}
+			}
+			if refused, err := s.Commit(t.Context(), []journal.Write{w}); err != nil || refused[0] != nil {
+				t.Fatal(err, refused)
+			}
+			if found, err := s.Records.Traces(t.Context(), first); err != nil || found.Asked ||
+				!slices.Equal(found.Numbers, []engine.PhoneNumber{own, shared}) {
+				t.Errorf("found: %+v, %v", found, err)
+			}
+			done, err := s.Records.ErasePerson(t.Context(), history.Erasure{Number: first, Suppress: tc.suppress, At: now,
+				Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1"), CalleePeriod: 6 * time.Hour})
+			if err != nil || done.Attempts != 1 || done.RestsUntil != nil {
+				t.Fatalf("%+v, %v", done, err)
+			}
+			found, err := s.Suppressed(t.Context(), first, own, shared, other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, want := range map[engine.PhoneNumber]bool{first: tc.suppress, own: tc.suppress,
+				shared: tc.listed || tc.rests > 0, other: false} {
+				if _, ok := found[n]; ok != want {
+					t.Errorf("number %d is blocked: %v", slices.Index([]engine.PhoneNumber{first, own, shared, other}, n), ok)
+				}
+			}
+			if tc.listed && found[shared].Reason != "do_not_call" {
+				t.Errorf("what the other asked is gone: %+v", found[shared])
+			}
+			var rests int
+			if err := s.QueryRow(t.Context(), "SELECT coalesce(extract(epoch FROM max(until) - '"+
+				now.Format(time.RFC3339Nano)+"')::int, 0) FROM suppressions", &rests); err != nil ||
+				rests != int(tc.rests.Seconds()) {
+				t.Errorf("the shared number rests for %d s, want %v; %v", rests, tc.rests, err)
+			}
+		})
 	}
 }

@@ -85,7 +85,7 @@ func (s *Roster) contactsByNumber(ctx context.Context, keys []table.NumberOf) (m
 // those that have it beside, in the order of the list.
 func (s *Roster) ContactsByNumber(ctx context.Context, id engine.CampaignID,
 	n engine.PhoneNumber) ([]contact.Contact, error) {
-	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN ("+table.WithNumber("$2")+") "+
+	rows, _ := s.db.Read.Query(ctx, table.SelectContact+"WHERE c.id IN ("+table.WithNumber("$1", "$2")+") "+
 		"ORDER BY c.number <> $2, c.position", pool.PlannedEachTime, string(id), n.E164())
 	list, err := pgx.CollectRows(rows, table.ScanContact)
 	return list, s.db.Wrap("contacts not read", err)
@@ -147,13 +147,18 @@ func (s *Roster) SuppressedContacts(ctx context.Context, id engine.CampaignID, r
 	after engine.ContactID, limit int) ([]contact.Contact, error) {
 	const waits = `WHERE c.campaign_id = $1 AND c.run = $2 AND c.due_at IS NOT NULL AND c.attempt_id IS NULL
 		AND ($4 = '' OR c.id > $4::uuid) `
+	of := ""
+	if len(numbers) > 0 {
+		of = " AND s.number = ANY($3::text[])"
+	}
 	rows, _ := s.db.Read.Query(ctx, "SELECT * FROM (("+table.SelectContact+waits+`AND c.alternates = ''
 			AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR c.number = ANY($3::text[]))
 			AND EXISTS (SELECT FROM suppressions s WHERE s.number = c.number) ORDER BY c.id LIMIT $5)
 		UNION ALL (`+table.SelectContact+waits+`AND c.alternates <> '' AND c.id IN (
-				SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = $1
-					AND ((cardinality($3::text[]) > 0) IS NOT TRUE OR n.number = ANY($3::text[]))
-				UNION ALL SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = ANY($3::text[]))
+				SELECT n.contact_id FROM suppressions s JOIN contact_numbers n ON n.campaign_id = $1 AND n.number = s.number`+
+		of+`
+				UNION ALL SELECT k.id FROM suppressions s JOIN contacts k ON k.campaign_id = $1 AND k.number = s.number`+
+		of+`)
 			AND `+table.Stops("c")+` ORDER BY c.id LIMIT $5)) c
 		ORDER BY c.id LIMIT $5`, string(id), run, numbers, string(after), limit)
 	list, err := pgx.CollectRows(rows, table.ScanContact)
@@ -191,7 +196,7 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	if page.Phone != "" {
 		args = append(args, page.Phone.E164())
 		n := "$" + strconv.Itoa(len(args))
-		where += " AND c.id IN (" + table.WithNumber(n) + ")"
+		where += " AND c.id IN (" + table.WithNumber("$1", n) + ")"
 	}
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +14,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/spine"
+	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
 	"dialler/persistence/table"
 )
@@ -45,7 +47,8 @@ var (
 type Traces struct {
 	Campaigns []engine.CampaignID // with the number as a contact or an exclusion
 	Open      []engine.CampaignID // those where the contact may still be called
-	// Asked means that the person is on the suppression list, or excluded from a campaign.
+	// Asked means that the person is on the suppression list, by a number that nobody else has, or
+	// excluded from a campaign.
 	Asked      bool
 	Recordings []recordings.KeptRecording
 	Numbers    []engine.PhoneNumber // the person's others, in any campaign
@@ -55,8 +58,7 @@ type Traces struct {
 func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, err error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT c.id, coalesce(k.open, false) FROM campaigns c
 		LEFT JOIN LATERAL (SELECT bool_or(k.state IN ('pending', 'unanswered', 'connected')) AS open FROM contacts k
-		WHERE k.campaign_id = c.id AND (k.number = $1 OR k.id IN (
-			SELECT n.contact_id FROM contact_numbers n WHERE n.campaign_id = c.id AND n.number = $1))) k ON true
+		WHERE k.id = ANY(ARRAY(`+table.WithNumber("c.id", "$1")+`))) k ON true
 		WHERE k.open IS NOT NULL OR EXISTS (SELECT FROM exclusions x WHERE x.campaign_id = c.id AND x.number = $1)`,
 		n.E164())
 	var id engine.CampaignID
@@ -70,14 +72,16 @@ func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, e
 	}); err != nil {
 		return t, s.db.Wrap("campaigns of a person not read", err)
 	}
-	if t.Numbers, err = numbersOf(ctx, s.db.Read, n); err != nil {
+	own, shared, err := numbersOf(ctx, s.db.Read, n)
+	if err != nil {
 		return t, s.db.Wrap("numbers of a person not read", err)
 	}
+	t.Numbers = slices.Concat(own, shared)
 	err = s.db.Read.QueryRow(ctx, `SELECT EXISTS (SELECT FROM suppressions WHERE number = ANY($2::text[])
 			AND until IS NULL)
 		OR EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM exclusions x WHERE x.campaign_id = c.id
 		AND x.number = $1 AND NOT x.lifted AND x.reason <> $3) x)`,
-		n.E164(), s.listedAs(n, t.Numbers), ErasedReason).Scan(&t.Asked)
+		n.E164(), s.listedAs(n, own), ErasedReason).Scan(&t.Asked)
 	if err != nil {
 		return t, s.db.Wrap("exclusions of a person not read", err)
 	}
@@ -111,13 +115,29 @@ func (s *Records) Persons(ctx context.Context, n engine.PhoneNumber) (list []eng
 	return append(list, n), s.db.Wrap("numbers of a person not read", err)
 }
 
-// numbersOf lists the other numbers of the person whose first number this is, in any campaign.
+// numbersOf lists the other numbers of the person whose first number this is, in any campaign: the
+// person's own, and those that somebody else has too.
 func numbersOf(ctx context.Context, db interface {
 	Query(context.Context, string, ...any) (pgx.Rows, error)
-}, n engine.PhoneNumber) ([]engine.PhoneNumber, error) {
-	rows, _ := db.Query(ctx, `SELECT DISTINCT n.number FROM campaigns c, contacts k, contact_numbers n
-		WHERE k.campaign_id = c.id AND k.number = $1 AND n.contact_id = k.id ORDER BY 1`, n.E164())
-	return pgx.CollectRows(rows, pgx.RowTo[engine.PhoneNumber])
+}, n engine.PhoneNumber) (own, shared []engine.PhoneNumber, err error) {
+	rows, _ := db.Query(ctx, `WITH others AS (
+			SELECT DISTINCT n.number FROM campaigns c, contacts k, contact_numbers n
+			WHERE k.campaign_id = c.id AND k.number = $1 AND n.contact_id = k.id
+		) SELECT o.number, EXISTS (SELECT FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = o.number)
+			OR EXISTS (SELECT FROM contact_numbers n JOIN contacts k ON k.id = n.contact_id
+				WHERE n.number = o.number AND k.number <> $1)
+		FROM others o ORDER BY 1`, n.E164())
+	var other engine.PhoneNumber
+	var both bool
+	_, err = pgx.ForEachRow(rows, []any{&other, &both}, func() error {
+		if both {
+			shared = append(shared, other)
+		} else {
+			own = append(own, other)
+		}
+		return nil
+	})
+	return own, shared, err
 }
 
 // HoldPerson blocks every dial of the number, for at most the given time. It returns Conflict
@@ -238,10 +258,11 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		if err := erasable(ctx, tx, e.Number); err != nil {
 			return err
 		}
-		others, err := numbersOf(ctx, tx, e.Number)
+		own, shared, err := numbersOf(ctx, tx, e.Number)
 		if err != nil {
 			return err
 		}
+		others := slices.Concat(own, shared)
 		written, err := s.going(ctx, tx, e.Number, others)
 		if err != nil {
 			return err
@@ -250,10 +271,15 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 			return err
 		}
 		if e.Suppress {
-			for _, n := range others {
+			for _, n := range own {
 				if err := s.eraseSuppression(ctx, tx, &e, n, &out); err != nil {
 					return err
 				}
+			}
+		}
+		for _, n := range shared {
+			if err := s.restShared(ctx, tx, &e, n); err != nil {
+				return err
 			}
 		}
 		if out.Matches, err = eraseMatches(ctx, tx, &e); err != nil {
@@ -378,12 +404,13 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 	var live, importing, open, scheduled bool
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM attempts WHERE to_number = $1 AND live)
 			OR EXISTS (SELECT FROM attempts a WHERE a.live AND `+attemptsOfPerson+`),
-		EXISTS (SELECT FROM import_rows r JOIN imports i ON i.id = r.import_id
-		WHERE i.state IN ('staging', 'activating') AND (r.number = $1 OR r.alternates <> ''
-			AND $1 = ANY(`+table.NumbersAfterFirst("r")+`))),
+		EXISTS (SELECT FROM imports i, LATERAL (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.number = $1
+				LIMIT 1) r WHERE i.state IN ('staging', 'activating'))
+			OR EXISTS (SELECT FROM imports i WHERE i.state IN ('staging', 'activating')
+				AND i.id IN (`+table.StagedBeside("$1")+`)),
 		EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND k.state IN ('pending', 'unanswered', 'connected')) k),
-		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, n.E164()).Scan(&live, &importing, &open, &scheduled)
+		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, pool.PlannedEachTime, n.E164()).Scan(&live, &importing, &open, &scheduled)
 	switch {
 	case err != nil:
 		return err
@@ -414,25 +441,8 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, n
 		return err
 	}
 	if !e.Suppress {
-		var abandoned, called *time.Time
-		err := tx.QueryRow(ctx, `SELECT (SELECT max(ended_at) FROM attempts WHERE NOT live AND NOT inbound
-			AND outcome = 'abandoned' AND to_number = $1),
-			(SELECT max(reserved_at) FROM attempts WHERE to_number = $1 AND consumed)`,
-			n.E164()).Scan(&abandoned, &called)
-		if err != nil {
+		if out.RestsUntil, err = rests(ctx, tx, e, n); err != nil {
 			return err
-		}
-		later := func(t *time.Time, by time.Duration) {
-			if t == nil {
-				return
-			}
-			if until := t.Add(by); until.After(e.At) && (out.RestsUntil == nil || until.After(*out.RestsUntil)) {
-				out.RestsUntil = &until
-			}
-		}
-		later(abandoned, pacing.SeatedAfterAbandon)
-		if e.CalleePeriod > 0 {
-			later(called, e.CalleePeriod)
 		}
 	}
 	// A block left by an earlier erasure stays in force.
@@ -444,11 +454,53 @@ func (s *Records) eraseSuppression(ctx context.Context, tx pgx.Tx, e *Erasure, n
 	if !e.Suppress && out.RestsUntil == nil {
 		return nil
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO suppressions AS s (number, reason, created_at, until) VALUES ($1, $2, $3, $4)
+	return s.listHash(ctx, tx, e, n, reason, out.RestsUntil)
+}
+
+// restShared blocks a number that somebody else has too for as long as the erased person's calls to it
+// restrict us: nobody finds them by the number any more. Whether it is suppressed is the other's.
+func (s *Records) restShared(ctx context.Context, tx pgx.Tx, e *Erasure, n engine.PhoneNumber) error {
+	until, err := rests(ctx, tx, e, n)
+	if err != nil || until == nil {
+		return err
+	}
+	return s.listHash(ctx, tx, e, n, ErasedReason, until)
+}
+
+// listHash puts the hash of a number on the suppression list, forever if until is nil.
+func (s *Records) listHash(ctx context.Context, tx pgx.Tx, e *Erasure, n engine.PhoneNumber, reason string,
+	until *time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO suppressions AS s (number, reason, created_at, until) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (number) DO UPDATE SET until = CASE WHEN excluded.until IS NULL OR s.until IS NULL THEN NULL
 		ELSE greatest(s.until, excluded.until) END`,
-		hash, reason, e.At, out.RestsUntil)
+		s.db.Hashed(n), reason, e.At, until)
 	return err
+}
+
+// rests says until when the calls that an erasure takes from a number restrict us, nil if they do not:
+// all calls to the person's first number, and the person's to another.
+func rests(ctx context.Context, tx pgx.Tx, e *Erasure, n engine.PhoneNumber) (rest *time.Time, err error) {
+	var abandoned, called *time.Time
+	err = tx.QueryRow(ctx, `SELECT max(a.ended_at) FILTER (WHERE NOT a.live AND NOT a.inbound
+			AND a.outcome = 'abandoned'), max(a.reserved_at) FILTER (WHERE a.consumed)
+		FROM attempts a WHERE a.to_number = $2 AND ($1 = $2 OR `+attemptsOfPerson+`)`,
+		e.Number.E164(), n.E164()).Scan(&abandoned, &called)
+	if err != nil {
+		return nil, err
+	}
+	later := func(t *time.Time, by time.Duration) {
+		if t == nil {
+			return
+		}
+		if until := t.Add(by); until.After(e.At) && (rest == nil || until.After(*rest)) {
+			rest = &until
+		}
+	}
+	later(abandoned, pacing.SeatedAfterAbandon)
+	if e.CalleePeriod > 0 {
+		later(called, e.CalleePeriod)
+	}
+	return rest, nil
 }
 
 // eraseMatches removes the person's variables from exclusions by variables that cover nobody else.

@@ -121,11 +121,18 @@ func ScanContact(row pgx.CollectableRow) (c contact.Contact, err error) {
 	return c, err
 }
 
-// WithNumber is the SQL of the identifiers of the contacts of campaign $1 that have a number, n, among
+// WithNumber is the SQL of the identifiers of the contacts of a campaign that have a number, n, among
 // theirs: two look-ups by index.
-func WithNumber(n string) string {
-	return "SELECT k.id FROM contacts k WHERE k.campaign_id = $1 AND k.number = " + n +
-		" UNION ALL SELECT o.contact_id FROM contact_numbers o WHERE o.campaign_id = $1 AND o.number = " + n
+func WithNumber(campaign, n string) string {
+	return "SELECT k.id FROM contacts k WHERE k.campaign_id = " + campaign + " AND k.number = " + n +
+		" UNION ALL SELECT o.contact_id FROM contact_numbers o WHERE o.campaign_id = " + campaign + " AND o.number = " + n
+}
+
+// StagedBeside is the SQL of the imports that have a staged row with a number, n, after its first: one
+// look-up by index, in a part of its own because nothing tells the planner how few rows it finds.
+func StagedBeside(n string) string {
+	return "WITH beside AS MATERIALIZED (SELECT r.import_id FROM import_rows r WHERE r.alternates <> '' AND " +
+		NumbersAfterFirst("r") + " @> ARRAY[" + n + "]) SELECT import_id FROM beside"
 }
 
 // NumberOf is a number in a campaign.
