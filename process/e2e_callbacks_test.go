@@ -365,6 +365,31 @@ func TestCallsBackGoBeforeNewDials(t *testing.T) {
 	}
 }
 
+// A campaign has a bot, but a message needs none: no seat is taken and the bot hears nothing.
+func TestTheMessageOfACampaignNeedsNoBot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Minute)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	_, missed := w.missed(map[string]any{"callback_policy": "message", "retry_on_system": []string{}})
+	w.callers(played, missed).over()
+	eventually(t, "it is over", func() bool { return w.inbounds("NOT live AND outcome = 'completed'") == 1 })
+	if n := w.inbounds("coalesce(session_id, '') <> '' OR coalesce(bot_id, '') <> ''"); n != 0 || len(w.bot.Sessions()) != 0 {
+		t.Errorf("%d of the calls have a bot, which has %d sessions", n, len(w.bot.Sessions()))
+	}
+}
+
+// missed runs a campaign with one contact, who was called in vain once.
+func (w *world) missed(settings map[string]any) (id engine.CampaignID, number string) {
+	w.t.Helper()
+	id, number = w.running(settings), newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": number}}}).expect(200)
+	eventually(w.t, "they were missed", func() bool {
+		return w.rows("attempts WHERE NOT inbound AND NOT live") == 1
+	})
+	return id, number
+}
+
 // We call people while they call us, all at once and without an order: nobody talks to us twice.
 func TestBothDirectionsCrossAtRandom(t *testing.T) {
 	t.Parallel()
