@@ -57,7 +57,7 @@ func TestACallOfATrunkIsReportedAndAnswered(t *testing.T) {
 		!strings.Contains(string(c.Offer), "m=audio") || c.Dialog.Extra == "" || es[1].Proof != engine.ProofBye {
 		t.Fatalf("%+v %+v", c, es)
 	}
-	if string(es[0].SDP) != string(c.Offer) || es[0].Dialog.RouteSet == nil {
+	if string(es[0].SDP) != string(c.Offer) || !strings.Contains(es[0].Dialog.Extra, `"route_set":["`) {
 		t.Fatalf("%+v", es[0])
 	}
 }
@@ -154,6 +154,31 @@ func TestAnIncomingCallOfAnEarlierProcessIsEndedWithBYE(t *testing.T) {
 	p.wait()
 	if es := after.expect(c.Leg, "closed(200)"); es[0].Proof != engine.ProofBye {
 		t.Fatalf("%+v", es)
+	}
+}
+
+// A release that does not know of calls that come in reads no Extra, and would send BYE with a Call-ID of its
+// own: the answer 481 would prove that a call is over which goes on.
+func TestWhoDoesNotKnowIncomingCallsProvesNothingAboutThem(t *testing.T) {
+	var got atomic.Pointer[engine.IncomingCall]
+	first, _ := taking(t, func(_ *sipstack.Stack, c engine.IncomingCall) { got.Store(&c) })
+	far := script{sip.BYE: answers("481 Call/Transaction Does Not Exist")}.start(t)
+	far.send(addr(first), "INVITE sip:4930111@"+first.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+far.conn.LocalAddr().String()+
+		";branch=z9hG4bKa\r\nFrom: <sip:+4915112345678@b>;tag=far\r\nTo: <sip:4930111@y>\r\nCall-ID: theirs\r\n"+
+		"CSeq: 1 INVITE\r\nContact: <sip:far@"+far.conn.LocalAddr().String()+">\r\nRecord-Route: <sip:"+
+		far.conn.LocalAddr().String()+";lr>\r\nContent-Type: application/sdp\r\n"+
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(answerSDP), answerSDP))
+	eventually(t, "the call is offered", func() bool { return got.Load() != nil })
+	c := got.Load()
+	dialog := *c.Dialog
+	dialog.Extra = ""
+	second := newStack(t, sipstack.Config{Timers: patient})
+	setTrunk(second, far.port(), nil)
+	l := listen(t, nil)
+	second.RecoverLeg(engine.RecoveredLeg{Attempt: c.Attempt, Leg: c.Leg, Trunk: trunkID, From: "+4930111",
+		To: "+4915112345678", Dialog: &dialog}, l.sink)
+	if e := l.kind(c.Leg, engine.LegClosed); e.Proof != "" {
+		t.Errorf("%+v", e)
 	}
 }
 
