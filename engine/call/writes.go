@@ -25,6 +25,7 @@ type Then struct {
 	Tell     ToRun          // to the run, whatever the fate of the write
 	Settled  engine.AttemptID
 	Suppress *Suppress        // everybody is told, unless the write was refused: then only the request is answered
+	Returned *Returned        // unless the write was refused
 	Forget   engine.AttemptID // its legs are no longer needed
 	Shown    []Answer         // requests for the state of the ended attempt
 }
@@ -101,6 +102,9 @@ func (c *Call) follow(t *Then, err error) {
 		} else {
 			c.answer(s.Request, nil, err)
 		}
+	}
+	if t.Returned != nil && err == nil {
+		c.emit(t.Returned)
 	}
 	if t.Forget != "" {
 		c.emit(&ForgetLegs{t.Forget})
