@@ -136,3 +136,19 @@ func TestAResultDuringACallBackIsPassedOnWithItsEnd(t *testing.T) {
 		t.Errorf("%+v, %+v", c, c.CalledBack)
 	}
 }
+
+// Who withholds their number is known to nobody: no number is suppressed.
+func TestACallerWithoutANumberIsNotSuppressed(t *testing.T) {
+	r := dialoutRig(t)
+	e := cameIn("bot")
+	e.Caller, e.Returns = "", ""
+	r.apply(e)
+	r.durable(1)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.apply(last[*ToSelf](r).Event)
+	r.apply(r.mediaEvent(engine.MediaBotConnected))
+	r.apply(&StoreResult{Call: first.Call(), Result: attempt.Result{DoNotCall: true}})
+	if w := r.write(); w.Suppressions != nil || w.Attempts[0].Result == nil {
+		t.Errorf("%+v", w.Suppressions)
+	}
+}

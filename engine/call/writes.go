@@ -195,7 +195,7 @@ func (c *Call) record(what attempt.What) int {
 		d.Inbound = at.Inbound
 		d.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
-		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.in.Now}}
+		w.Suppressions = c.suppression(&at, journal.SuppressedByOptOut)
 	case attempt.WhatAnswered:
 		d.RingMS = at.Ring().Milliseconds()
 	case attempt.WhatLeg, attempt.WhatEnded, attempt.WhatResult:
@@ -210,10 +210,18 @@ func (c *Call) record(what attempt.What) int {
 			w.Contacts = x.Contacts
 		}
 	}
-	if what == attempt.WhatOptedOut {
+	if what == attempt.WhatOptedOut && w.Suppressions != nil {
 		then.Suppress = &Suppress{Number: at.To}
 	}
 	return c.persist(w, then)
+}
+
+// suppression puts the person's number on the suppression list, unless they withheld it.
+func (c *Call) suppression(at *attempt.Attempt, reason string) []journal.Suppression {
+	if at.To == "" {
+		return nil
+	}
+	return []journal.Suppression{{Number: at.To, Reason: reason, CreatedAt: c.in.Now}}
 }
 
 // over writes the end of the attempt.
