@@ -42,8 +42,9 @@ type incomingState struct {
 
 // offer takes a call that a trunk brings and reports it; false means that it is to be refused.
 func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
-	if l := k.ofCall(r.CallID().Value()); l != nil {
-		k.again(l, r, src)
+	before := k.ofCall(r.CallID().Value())
+	if before != nil && !before.triedAgain(r) {
+		k.again(before, r, src)
 		return true
 	}
 	t := k.trunks.At(src.Addr)
@@ -76,6 +77,11 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 	l.dlg = l.incomingDialog(r, from, contacts[0])
 	l.session.remoteSDP = sdp
 	l.mu.Lock()
+	if other := k.begin(l, before); other != nil { // a copy of it came by another socket
+		l.mu.Unlock()
+		k.again(other, r, src)
+		return true
+	}
 	defer l.unlock()
 	l.enter(phaseOffered)
 	l.deadline = k.clock.Now() + offeredFor
@@ -87,6 +93,27 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 	k.conf.OnCall(engine.IncomingCall{Attempt: a, Leg: l.id, Trunk: t.Conf.ID, To: calledUsers(r), From: callerOf(r),
 		Country: t.Conf.NumberCountry, Offer: sdp, Dialog: l.incomingState(), At: time.Now()})
 	return true
+}
+
+// triedAgain says that an INVITE is a new call with the Call-ID of one that was refused, as a far side sends it
+// that has learnt what is wrong (§8.1.3.5, RFC 4028 §7.3).
+func (l *leg) triedAgain(r *sip.Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.incoming
+	return n != nil && n.invite != nil && !n.taken && l.phase == phaseOver && r.CSeq().SeqNo > n.invite.CSeq().SeqNo
+}
+
+// begin makes a leg that of its Call-ID, in place of the one before, nil for none; it returns the leg that
+// another copy of the INVITE has begun meanwhile.
+func (k *Table) begin(l, before *leg) (other *leg) {
+	if before != nil && k.calls.CompareAndSwap(l.callID, before, l) {
+		return nil
+	}
+	if known, loaded := k.calls.LoadOrStore(l.callID, l); loaded {
+		return known.(*leg) //nolint:forcetypeassert // nothing else is put there
+	}
+	return nil
 }
 
 // incomingDialog is the dialog that an INVITE of the far side begins (§12.1.1).
