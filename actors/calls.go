@@ -157,21 +157,15 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 	return err
 }
 
-// returned passes the result of a call that came in on to the contact who called back, if there is one.
+// returned passes the result of a call that came in and is over on to the contact who called back, if there is
+// one. One that comes before the end is passed on with it.
 func (t *Tree) returned(ctx context.Context, cmd campaign.SubmitResult) error {
 	a, err := t.stored(ctx, cmd.Call)
-	if err != nil || !a.Inbound || a.Returns == "" || a.ServedAt == nil {
+	if err != nil || !a.Inbound || a.Returns == "" || a.ServedAt == nil || a.EndedAt == nil {
 		return err
 	}
-	talk := a.Talk()
-	if a.EndedAt == nil {
-		talk = t.sys.Clock.Now().Sub(*a.ServedAt)
-	}
-	cmd.Call, cmd.CalledBack = a.Returns.Call(), &campaign.CalledBack{Attempt: a.ID, Talk: talk}
-	if t.calls.Returned != nil {
-		return t.calls.Returned(ctx, cmd)
-	}
-	return t.SubmitResult(ctx, cmd)
+	cmd.Call, cmd.CalledBack = a.Returns.Call(), &campaign.CalledBack{Attempt: a.ID, Talk: a.Talk()}
+	return t.calls.Returned(ctx, cmd)
 }
 
 // HangUp ends a live call, or a dialout that waits for its time.

@@ -137,6 +137,9 @@ func (t *Tree) newCalls(cfg Config, p Ports) *callactor.Process {
 	if p.Membership != nil {
 		calls.Lease = p.Membership
 	}
+	if calls.Returned == nil {
+		calls.Returned = t.SubmitResult
+	}
 	return calls
 }
 

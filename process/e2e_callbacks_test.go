@@ -12,6 +12,7 @@ import (
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
+	"dialler/bench/draw"
 	"dialler/bench/ports"
 	"dialler/engine"
 )
@@ -365,6 +366,31 @@ func TestCallsBackGoBeforeNewDials(t *testing.T) {
 	}
 }
 
+// A campaign has a bot, but a message needs none: no seat is taken and the bot hears nothing.
+func TestTheMessageOfACampaignNeedsNoBot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, time.Minute)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	_, missed := w.missed(map[string]any{"callback_policy": "message", "retry_on_system": []string{}})
+	w.callers(played, missed).over()
+	eventually(t, "it is over", func() bool { return w.inbounds("NOT live AND outcome = 'completed'") == 1 })
+	if n := w.inbounds("coalesce(session_id, '') <> '' OR coalesce(bot_id, '') <> ''"); n != 0 || len(w.bot.Sessions()) != 0 {
+		t.Errorf("%d of the calls have a bot, which has %d sessions", n, len(w.bot.Sessions()))
+	}
+}
+
+// missed runs a campaign with one contact, who was called in vain once.
+func (w *world) missed(settings map[string]any) (id engine.CampaignID, number string) {
+	w.t.Helper()
+	id, number = w.running(settings), newNumber()
+	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts",
+		map[string]any{"contacts": []any{map[string]any{"mobile": number}}}).expect(200)
+	eventually(w.t, "they were missed", func() bool {
+		return w.rows("attempts WHERE NOT inbound AND NOT live") == 1
+	})
+	return id, number
+}
+
 // We call people while they call us, all at once and without an order: nobody talks to us twice.
 func TestBothDirectionsCrossAtRandom(t *testing.T) {
 	t.Parallel()
@@ -444,4 +470,73 @@ func TestACallBackEndsTheContact(t *testing.T) {
 			w.act(id, "stop").expect(200)
 		})
 	}
+}
+
+// later is a conversation whose result the bot posts some time after its end.
+func (w *world) later(talk, delay time.Duration) {
+	w.t.Helper()
+	c := conversation(talk)
+	c.Result.Delay = draw.Exactly(delay)
+	if err := w.bot.Configure(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{c}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The contact's next dial falls into the call back, and the bot posts only after it: nobody is rung who has
+// just talked to us.
+func TestWhoHasJustCalledBackIsNotRung(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.later(6*time.Second, 4*time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	_, person := w.missed(map[string]any{"callback_policy": "bot", "retry_on_system": []string{"busy"},
+		"retry_delay_s": 5, "max_attempts": 9})
+	w.callers(played, person).over()
+	eventually(t, "the contact has its result", func() bool {
+		return w.rows("contacts WHERE state = 'completed' AND has_result") == 1
+	})
+	if n := len(invites(model, person)); n != 1 {
+		t.Errorf("they were called %d times", n)
+	}
+}
+
+// A person with two numbers calls back from the first one, while the second is due.
+func TestWhoTalksToUsIsNotCalledAtTheOtherNumber(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 8*time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{
+		{Kind: carrier.NoAnswer, Ring: draw.Exactly(50 * time.Millisecond)}}})
+	w.operator("PUT", "/api/v1/cadences/persons", map[string]any{"name": "Persons",
+		"rules": "no_answer: 5s · next number after 1"}).expect(201)
+	id := w.running(map[string]any{"callback_policy": "bot", "max_attempts": 9, "cadence_id": "persons"})
+	first, second := newNumber(), newNumber()
+	w.triggerPerson(id, numbersOf(first, second)).expect(201)
+	eventually(t, "they were missed", func() bool { return w.rows("attempts WHERE NOT inbound AND NOT live") == 1 })
+	w.callers(played, first).over()
+	if a, b := len(invites(model, first)), len(invites(model, second)); a != 1 || b != 0 {
+		t.Errorf("%d calls to the first number, %d to the second", a, b)
+	}
+}
+
+// A result that comes early is judged by the whole conversation, when that is over.
+func TestAResultDuringACallBackIsJudgedByTheWholeTalk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 3*time.Second)
+	w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	id, person := w.missed(map[string]any{"callback_policy": "bot", "retry_on_system": []string{"busy"},
+		"retry_delay_s": 3600, "redial_only_under_s": 2, "max_attempts": 9})
+	s := w.callers(played, person)
+	eventually(t, "they talk", func() bool { return w.inbounds("served_at IS NOT NULL") == 1 })
+	var call string
+	w.query("SELECT replace(id::text, '-', '') FROM attempts WHERE inbound", &call)
+	w.crm("POST", "/api/v1/calls/"+string(engine.AttemptID(call).Call())+"/result",
+		map[string]any{"disposition": "interested"}).expect(200)
+	if n := w.rows("contacts WHERE has_result"); n != 0 {
+		t.Error("it is judged by the talk so far")
+	}
+	s.over()
+	eventually(t, "the contact has its result", func() bool {
+		return w.rows("contacts WHERE state = 'completed' AND has_result") == 1
+	})
+	w.act(id, "stop").expect(200)
 }

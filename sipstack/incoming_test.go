@@ -57,7 +57,7 @@ func TestACallOfATrunkIsReportedAndAnswered(t *testing.T) {
 		!strings.Contains(string(c.Offer), "m=audio") || c.Dialog.Extra == "" || es[1].Proof != engine.ProofBye {
 		t.Fatalf("%+v %+v", c, es)
 	}
-	if string(es[0].SDP) != string(c.Offer) || es[0].Dialog.RouteSet == nil {
+	if string(es[0].SDP) != string(c.Offer) || !strings.Contains(es[0].Dialog.Extra, `"route_set":["`) {
 		t.Fatalf("%+v", es[0])
 	}
 }
@@ -157,6 +157,31 @@ func TestAnIncomingCallOfAnEarlierProcessIsEndedWithBYE(t *testing.T) {
 	}
 }
 
+// A release that does not know of calls that come in reads no Extra, and would send BYE with a Call-ID of its
+// own: the answer 481 would prove that a call is over which goes on.
+func TestWhoDoesNotKnowIncomingCallsProvesNothingAboutThem(t *testing.T) {
+	var got atomic.Pointer[engine.IncomingCall]
+	first, _ := taking(t, func(_ *sipstack.Stack, c engine.IncomingCall) { got.Store(&c) })
+	far := script{sip.BYE: answers("481 Call/Transaction Does Not Exist")}.start(t)
+	far.send(addr(first), "INVITE sip:4930111@"+first.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+far.conn.LocalAddr().String()+
+		";branch=z9hG4bKa\r\nFrom: <sip:+4915112345678@b>;tag=far\r\nTo: <sip:4930111@y>\r\nCall-ID: theirs\r\n"+
+		"CSeq: 1 INVITE\r\nContact: <sip:far@"+far.conn.LocalAddr().String()+">\r\nRecord-Route: <sip:"+
+		far.conn.LocalAddr().String()+";lr>\r\nContent-Type: application/sdp\r\n"+
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(answerSDP), answerSDP))
+	eventually(t, "the call is offered", func() bool { return got.Load() != nil })
+	c := got.Load()
+	dialog := *c.Dialog
+	dialog.Extra = ""
+	second := newStack(t, sipstack.Config{Timers: patient})
+	setTrunk(second, far.port(), nil)
+	l := listen(t, nil)
+	second.RecoverLeg(engine.RecoveredLeg{Attempt: c.Attempt, Leg: c.Leg, Trunk: trunkID, From: "+4930111",
+		To: "+4915112345678", Dialog: &dialog}, l.sink)
+	if e := l.kind(c.Leg, engine.LegClosed); e.Proof != "" {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestOurByeWaitsForTheAck(t *testing.T) {
 	var s *sipstack.Stack
 	l := listen(t, func(e engine.LegEvent) {
@@ -223,4 +248,32 @@ func TestACallWithoutSDPIsRefused(t *testing.T) {
 	if n := calls.Load(); n != 0 {
 		t.Errorf("%d calls were reported", n)
 	}
+}
+
+// The far side learns what is wrong with its INVITE and tries again, in the same call (RFC 4028 §7.3).
+func TestACallIsTriedAgainAfterItsRefusal(t *testing.T) {
+	l := listen(t, nil)
+	s, calls := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) { answer(s, l, c, "+4915112345678") })
+	u := newUAS(t, nil)
+	send := func(method string, cseq int, to, expires, body string) {
+		if body != "" {
+			body = "Content-Type: application/sdp\r\nSupported: timer\r\nSession-Expires: " + expires +
+				fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		} else {
+			body = "Content-Length: 0\r\n\r\n"
+		}
+		u.send(addr(s), method+" sip:4930111@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+u.conn.LocalAddr().String()+
+			fmt.Sprintf(";branch=z9hG4bKtry%d\r\nFrom: <sip:+4915112345678@b>;tag=far\r\nTo: <sip:4930111@y>%s\r\n"+
+				"Call-ID: again\r\nCSeq: %d %s\r\nContact: <sip:far@%s>\r\n", cseq, to, cseq, method,
+				u.conn.LocalAddr())+body)
+	}
+	send("INVITE", 1, "", "60", answerSDP)
+	refused := u.response(1)
+	send("ACK", 1, ";tag="+toTagOf(refused), "", "")
+	send("INVITE", 2, "", "90", answerSDP)
+	ok := u.response(2)
+	if refused.StatusCode != 422 || ok.StatusCode != 200 || calls.Load() != 2 {
+		t.Fatalf("%s, then %s, %d calls", refused.StartLine(), ok.StartLine(), calls.Load())
+	}
+	send("ACK", 2, ";tag="+toTagOf(ok), "", "")
 }

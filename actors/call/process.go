@@ -49,8 +49,8 @@ type Config struct {
 	// PlacedHere says whether a leg over a trunk, with this Contact address, was placed from this
 	// process's address; nil means none was.
 	PlacedHere func(trunk engine.TrunkID, contact string) bool
-	// Returned stores the result of a call that came in for the contact who called back, whichever node has
-	// the campaign; nil means that it is here.
+	// Returned tells the contact who called back of that call, or its result, whichever node has the campaign;
+	// nil means that it is here.
 	Returned func(context.Context, campaign.SubmitResult) error
 }
 

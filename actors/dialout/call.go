@@ -71,6 +71,8 @@ func (c *dialoutCall) carryOut(e call.Effect) bool {
 		d.Root.Send(c.parent, e)
 	case *call.DialoutReturned:
 		d.Root.Send(c.parent, e)
+	case *call.Returned:
+		d.Root.Send(c.parent, &tell{Returned: e})
 	case *call.DialoutOver:
 		d.Root.Send(c.parent, &over{Attempt: e.Attempt, PID: c.Self, Results: e.Results})
 	default:

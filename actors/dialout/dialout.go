@@ -144,6 +144,8 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 			o.d.Phone.ForgetLegs(m.attempt)
 		}
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Left, Attempt: m.attempt})
+	case *tell:
+		o.tell(m)
 	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)
 	case *call.DialoutSuppressed:

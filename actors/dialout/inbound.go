@@ -111,3 +111,27 @@ func (o *dialout) begin(ctx actor.Context, c *inbound.Call) {
 		Media: c.Media, Returns: c.Answer.Returns, Variables: c.Answer.Variables,
 		Message: c.Answer.Message, Bot: c.Answer.Bot, By: c.By})
 }
+
+// tell tells the contact who called back of that call, again if that fails.
+type tell struct {
+	*call.Returned
+	failed int
+}
+
+// tellTries is how often a contact is told; between them pass 1, 2, 4 s and so on.
+const tellTries = 6
+
+func (o *dialout) tell(m *tell) {
+	self := o.self
+	o.ask(func(c context.Context) {
+		err := o.d.Returned(c, m.Command)
+		if err == nil {
+			return
+		}
+		o.d.Log.Warn().Err(err).Str("attempt_id", string(m.Command.CalledBack.Attempt)).
+			Msg("the contact who called back was not told")
+		if m.failed+1 < tellTries {
+			o.d.After(time.Second<<m.failed, self, &tell{m.Returned, m.failed + 1})
+		}
+	})
+}

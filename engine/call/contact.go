@@ -139,11 +139,14 @@ func (c *Contact) handle(event any) bool {
 	case *Readmit:
 		c.readmit(e)
 	case *StoreResult:
-		if e.CalledBack != nil {
+		switch back := e.CalledBack; {
+		case back != nil && back.NoResult:
+			c.callsBack(e)
+		case back != nil:
 			c.calledBack(e)
-			break
+		default:
+			c.Call.result(e)
 		}
-		c.Call.result(e)
 	case *ResultTimeout:
 		c.resultTimeout(e)
 	case *Rest:
@@ -490,7 +493,7 @@ func (c *Contact) calledBack(m *StoreResult) {
 	}
 	now := c.Call.in.Now
 	served := now.Add(-m.CalledBack.Talk)
-	at := attempt.Attempt{ID: m.CalledBack.Attempt, Outcome: engine.OutcomeCompleted, ServedAt: &served,
+	at := attempt.Attempt{ID: m.CalledBack.Attempt, Inbound: true, Outcome: engine.OutcomeCompleted, ServedAt: &served,
 		BotConnectedAt: &served, EndedAt: &now, Result: &m.Result}
 	sum := summary(&at)
 	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
@@ -509,6 +512,27 @@ func (c *Contact) endOther(sum *contact.Attempt) {
 	if sum.DoNotCall && c.Machine.C.Choice.Stopped() && c.Call.Live() && !c.Call.is(sum.ID) {
 		c.emit(&ToSelf{&End{Reason: engine.CodeSuppressed}})
 	}
+}
+
+// callsBack keeps the contact from being dialled while it talks to us, and while the result of that call may
+// still come.
+func (c *Contact) callsBack(m *StoreResult) {
+	wait := m.CalledBack.AtMost
+	if wait == 0 {
+		wait = c.Rules.Policy.ResultTimeout
+	}
+	until := c.Call.in.Now.Add(wait)
+	if due := c.Machine.C.DueAt; due == nil || !due.Before(until) {
+		c.Call.answer(m.Request, nil, nil)
+		return
+	}
+	d, ok := c.change(contact.Event{Kind: contact.Deferred, Until: until, Reason: contact.ReasonCallsBack})
+	if !ok {
+		c.Call.answer(m.Request, nil, nil)
+		return
+	}
+	d.Reason, d.DueAt = contact.ReasonCallsBack, c.Machine.C.DueAt
+	c.write(journal.ContactChanged, d, Then{Answer: &Answer{Request: m.Request}})
 }
 
 // resultBefore handles a late result of an earlier run. It changes the contact as that run left it,
@@ -586,7 +610,7 @@ func summary(at *attempt.Attempt) *contact.Attempt {
 	s := &contact.Attempt{
 		ID: at.ID, To: at.To, Run: at.Run, Outcome: at.Outcome, Consumed: at.Consumed,
 		Connected: at.WasConnected() && at.RevisedFrom == "", Rang: at.RangUnanswered(),
-		Talk: at.Talk(), RetryAfter: at.RetryAfter,
+		Talk: at.Talk(), RetryAfter: at.RetryAfter, CalledBack: at.Inbound,
 	}
 	if at.InviteAt != nil {
 		s.DialledAt = *at.InviteAt

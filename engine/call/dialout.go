@@ -251,6 +251,9 @@ func (d *Dialout) event(t journal.Type) journal.Event {
 }
 
 func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
+	if what == attempt.WhatReserved && d.Came != nil {
+		then.Returned = d.callsBack(&w.Attempts[0])
+	}
 	if what != attempt.WhatReserved || d.Came != nil {
 		return then
 	}
@@ -273,7 +276,34 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 
 func (d *Dialout) ended(w *journal.Write) Then {
 	w.Unschedule = d.Unplaced
-	return Then{}
+	return Then{Returned: d.calledBack(&w.Attempts[0])}
+}
+
+// callsBack tells the contact who calls back that the call begins; nil when nobody is known to.
+func (d *Dialout) callsBack(at *attempt.Attempt) *Returned {
+	if at.Returns == "" {
+		return nil
+	}
+	talk := d.Call.Machine.Config.CallLimit
+	if at.Bot == "" {
+		talk = attempt.MessageLimit
+	}
+	return &Returned{campaign.SubmitResult{Call: at.Returns.Call(), CalledBack: &campaign.CalledBack{
+		Attempt: at.ID, NoResult: true, AtMost: takeWithin + talk}}}
+}
+
+// calledBack tells the contact who called back how the conversation ended. One without a result so far may
+// still get it.
+func (d *Dialout) calledBack(at *attempt.Attempt) *Returned {
+	if at.Returns == "" || at.Bot == "" || at.ServedAt == nil {
+		return nil
+	}
+	r := &Returned{campaign.SubmitResult{Call: at.Returns.Call(), CalledBack: &campaign.CalledBack{
+		Attempt: at.ID, Talk: at.Talk(), NoResult: at.Result == nil}}}
+	if at.Result != nil {
+		r.Command.Result = *at.Result
+	}
+	return r
 }
 func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 

@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/disposition"
 	"dialler/engine/eligibility"
@@ -191,6 +192,8 @@ type (
 		Times   contact.Times // that limit when it is dialled
 		Err     error
 	}
+	// Returned tells the contact who called us back that the call has begun, or is over.
+	Returned struct{ Command campaign.SubmitResult }
 	// DialoutOver says that the dialout has nothing left to do; Results is how many results it has
 	// taken.
 	DialoutOver struct {
@@ -231,7 +234,7 @@ var Effects = []Effect{
 	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{}, &Replaced{},
 	&RefuseLeg{}, &ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},
 	&Suppress{}, &Abandoned{}, &Arm{}, &Disarm{}, &ToSelf{}, &AskEligibility{}, &FetchAttempt{}, &LoadContact{},
-	&DialoutSuppressed{}, &DialoutReturned{}, &DialoutOver{}, &Refused{}, CountAttempt,
+	&DialoutSuppressed{}, &DialoutReturned{}, &Returned{}, &DialoutOver{}, &Refused{}, CountAttempt,
 	attempt.Confirm{}, attempt.Cancel{}, attempt.HangUp{}, attempt.HearEarly{}, attempt.AnswerMedia{}, attempt.DetachBot{},
 	attempt.JoinPeer{}, attempt.ClosePeer{}, attempt.AnswerRefer{}, attempt.NotifyRefer{}, attempt.PlayMessage{},
 	attempt.LeaveVoicemail{},

@@ -31,7 +31,7 @@ func TestACallThatCameInIsDurableBeforeItIsAnswered(t *testing.T) {
 	if n := w.Intent; !n.Incoming || n.Cap != nil || n.Refused != nil || n.Number != callee {
 		t.Errorf("%+v", n)
 	}
-	r.on(&Durable{Step: 1}, "open media", "place leg a.1")
+	r.on(&Durable{Step: 1}, "returned, at most 15m10s", "open media", "place leg a.1")
 	if o := last[*OpenMedia](r).Open; string(o.Offered) != "offer" {
 		t.Errorf("%+v", o)
 	}
@@ -67,7 +67,7 @@ func TestACallerWithoutANumberHoldsNone(t *testing.T) {
 	e := cameIn("")
 	e.Caller = ""
 	r.on(e, "own a", "count caller", "write 1 attempt.reserved")
-	r.on(&Durable{Step: 1}, "open media", "place leg a.1")
+	r.on(&Durable{Step: 1}, "returned, at most 1m10s", "open media", "place leg a.1")
 	if o := last[*OpenMedia](r).Open; o.Listen.Voicemail != "sorry" {
 		t.Errorf("%+v", o)
 	}
@@ -97,7 +97,7 @@ func TestACallThatCannotBeAnsweredIsNotDialled(t *testing.T) {
 		engine.NotSentExpired, engine.NotSentHeld, engine.NotSentCancelled} {
 		r := dialoutRig(t)
 		r.on(cameIn("bot"), "own a", "count caller", "write 1 attempt.reserved +intent")
-		r.on(&Durable{Step: 1}, "open media", "place leg a.1")
+		r.on(&Durable{Step: 1}, "returned, at most 15m10s", "open media", "place leg a.1")
 		r.on(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = why }), "closemedia", "refuse a.1 480",
 			"count caller_turned_away", "over", "write 2 attempt.ended +free")
 	}
@@ -120,5 +120,56 @@ func TestWhoCallsBackAndAsksNotToBeCalledIsNotRungAtAnotherNumber(t *testing.T) 
 				t.Errorf("%v", r.log)
 			}
 		}
+	}
+}
+
+// talking is a call back that has its bot.
+func talking(t *testing.T) *rig {
+	r := dialoutRig(t)
+	r.on(cameIn("bot"), "own a", "count caller", "write 1 attempt.reserved +intent")
+	r.on(&Durable{Step: 1}, "returned, at most 15m10s", "open media", "place leg a.1")
+	r.on(r.leg(1, engine.LegAnswered, answered), "answermedia", "to self *call.SeatGranted", "arm bridge 1.8s",
+		"write 2 attempt.answered")
+	r.on(last[*ToSelf](r).Event, "attach bot")
+	r.on(r.mediaEvent(engine.MediaBotConnected), "bot settled telling", "bot tried ", "arm call 15m0s",
+		"count caller_served", "write 3 attempt.connected")
+	return r
+}
+
+func TestTheContactIsToldOfTheEndOfACallBack(t *testing.T) {
+	r := talking(t)
+	r.on(r.leg(1, engine.LegHungUp), "closemedia", "over", "write 4 attempt.ended +free")
+	r.on(&Durable{Step: 4}, "returned, at most 0s", "forget legs of a", "confirm a.1", "dialout over 0")
+	if c := last[*Returned](r).Command; c.Call != second.Call() || c.CalledBack.Attempt != first {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The talk so far says nothing: the result is judged by the whole.
+func TestAResultDuringACallBackIsPassedOnWithItsEnd(t *testing.T) {
+	r := talking(t)
+	r.on(&StoreResult{Call: first.Call(), Result: attempt.Result{Disposition: "interested"}}, "count result",
+		"write 4 result.stored")
+	r.now = r.now.Add(2 * time.Second)
+	r.on(r.leg(1, engine.LegHungUp), "closemedia", "over", "write 5 attempt.ended +free")
+	r.on(&Durable{Step: 5}, "returned with result", "forget legs of a", "confirm a.1", "dialout over 1")
+	if c := last[*Returned](r).Command; c.Result.Disposition != "interested" || c.CalledBack.Talk < 2*time.Second {
+		t.Errorf("%+v, %+v", c, c.CalledBack)
+	}
+}
+
+// Who withholds their number is known to nobody: no number is suppressed.
+func TestACallerWithoutANumberIsNotSuppressed(t *testing.T) {
+	r := dialoutRig(t)
+	e := cameIn("bot")
+	e.Caller, e.Returns = "", ""
+	r.apply(e)
+	r.durable(1)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.apply(last[*ToSelf](r).Event)
+	r.apply(r.mediaEvent(engine.MediaBotConnected))
+	r.apply(&StoreResult{Call: first.Call(), Result: attempt.Result{DoNotCall: true}})
+	if w := r.write(); w.Suppressions != nil || w.Attempts[0].Result == nil {
+		t.Errorf("%+v", w.Suppressions)
 	}
 }

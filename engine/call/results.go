@@ -115,7 +115,7 @@ func (c *Call) resultWrite(at attempt.Attempt) *journal.Write {
 		Disposition: at.Result.Disposition, Outcome: at.Outcome} // none while the call is live
 	w := &journal.Write{Attempts: []attempt.Attempt{at}, Events: []journal.Event{e}}
 	if at.Result.DoNotCall {
-		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByResult, CreatedAt: c.in.Now}}
+		w.Suppressions = c.suppression(&at, journal.SuppressedByResult)
 	}
 	c.owner.recorded(attempt.WhatResult, w)
 	return w

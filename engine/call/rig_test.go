@@ -415,6 +415,11 @@ func (r *rig) name(e Effect) string {
 		return "load " + string(e.Contact)
 	case *DialoutReturned:
 		return "returned " + engine.ErrorCode(e.Err)
+	case *Returned:
+		if back := e.Command.CalledBack; back.NoResult {
+			return fmt.Sprintf("returned, at most %v", back.AtMost)
+		}
+		return "returned with result"
 	case *DialoutSuppressed:
 		return fmt.Sprintf("suppressed %d", e.Op)
 	case *DialoutOver:

@@ -25,6 +25,7 @@ type Then struct {
 	Tell     ToRun          // to the run, whatever the fate of the write
 	Settled  engine.AttemptID
 	Suppress *Suppress        // everybody is told, unless the write was refused: then only the request is answered
+	Returned *Returned        // unless the write was refused
 	Forget   engine.AttemptID // its legs are no longer needed
 	Shown    []Answer         // requests for the state of the ended attempt
 }
@@ -101,6 +102,9 @@ func (c *Call) follow(t *Then, err error) {
 		} else {
 			c.answer(s.Request, nil, err)
 		}
+	}
+	if t.Returned != nil && err == nil {
+		c.emit(t.Returned)
 	}
 	if t.Forget != "" {
 		c.emit(&ForgetLegs{t.Forget})
@@ -191,7 +195,7 @@ func (c *Call) record(what attempt.What) int {
 		d.Inbound = at.Inbound
 		d.Cause = at.Ending.Cause
 	case attempt.WhatOptedOut:
-		w.Suppressions = []journal.Suppression{{Number: at.To, Reason: journal.SuppressedByOptOut, CreatedAt: c.in.Now}}
+		w.Suppressions = c.suppression(&at, journal.SuppressedByOptOut)
 	case attempt.WhatAnswered:
 		d.RingMS = at.Ring().Milliseconds()
 	case attempt.WhatLeg, attempt.WhatEnded, attempt.WhatResult:
@@ -206,10 +210,18 @@ func (c *Call) record(what attempt.What) int {
 			w.Contacts = x.Contacts
 		}
 	}
-	if what == attempt.WhatOptedOut {
+	if what == attempt.WhatOptedOut && w.Suppressions != nil {
 		then.Suppress = &Suppress{Number: at.To}
 	}
 	return c.persist(w, then)
+}
+
+// suppression puts the person's number on the suppression list, unless they withheld it.
+func (c *Call) suppression(at *attempt.Attempt, reason string) []journal.Suppression {
+	if at.To == "" {
+		return nil
+	}
+	return []journal.Suppression{{Number: at.To, Reason: reason, CreatedAt: c.in.Now}}
 }
 
 // over writes the end of the attempt.

@@ -190,15 +190,19 @@ type SubmitResult struct {
 	// Late says that the result was held back since Result.ReceivedAt; it changes nothing that a
 	// later one has said.
 	Late bool
-	// CalledBack says that the result is that of another call, in which the person of Call called us back: it
+	// CalledBack says that this is about another call, in which the person of Call called us back: the result
 	// is stored with that one, and means for the contact what the result of a conversation means.
 	CalledBack *CalledBack
 }
 
-// CalledBack is a conversation that a contact began by calling back.
+// CalledBack is a call that a contact began by calling back.
 type CalledBack struct {
 	Attempt engine.AttemptID
-	Talk    time.Duration // so far
+	Talk    time.Duration // the whole, of a call that is over
+	// NoResult says that it has none so far: the contact is not dialled within AtMost, how long the call may
+	// still last, or 0 once it is over: then within its campaign's Result Timeout.
+	NoResult bool
+	AtMost   time.Duration
 }
 
 // Detail is the campaign page: the stored campaign, counters and what it is

@@ -19,6 +19,9 @@ const (
 	ReasonHeard = "result_heard"
 	// ReasonNeverOpens says that no time is left at which the contact may be called.
 	ReasonNeverOpens = "window_never_opens"
+	// ReasonCallsBack says that the person has called us back: the contact waits for the end of that call, or
+	// for its result.
+	ReasonCallsBack = "calls_back"
 )
 
 func (m *Machine) reserve(ev Event) {
@@ -250,6 +253,9 @@ func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 func (m *Machine) heard(ev Event) {
 	m.C.HasResult, m.C.LastDisposition = true, ev.Attempt.Disposition
 	m.C.Choice = m.chosen(ev)
+	if ev.Attempt.CalledBack { // the talk of an attempt counts at its end
+		m.C.LongestTalk = max(m.C.LongestTalk, ev.Attempt.Talk)
+	}
 }
 
 func (m *Machine) result(ev Event) {
@@ -308,7 +314,7 @@ func (m *Machine) resultCallback(ev Event) {
 func (m *Machine) resultRedial(ev Event) {
 	a := &Attempt{DialledAt: ev.Attempt.DialledAt, EndedAt: ev.Attempt.EndedAt}
 	t := m.next(ev, engine.OutcomeCompleted, a)
-	if due := m.C.DueAt; due != nil && due.After(t) {
+	if due := m.C.DueAt; due != nil && due.After(t) && m.C.Reason != ReasonCallsBack {
 		t = *due
 	}
 	m.result(ev)
@@ -433,7 +439,8 @@ func (m *Machine) deferred(ev Event) {
 
 // waits says whether a reason only explains a wait, and is cleared by the next attempt.
 func waits(reason string) bool {
-	return reason == engine.CodeCalleeCap || reason == engine.CodeNotEligible || reason == engine.CodeEligibilityUnknown
+	return reason == engine.CodeCalleeCap || reason == engine.CodeNotEligible || reason == engine.CodeEligibilityUnknown ||
+		reason == ReasonCallsBack
 }
 
 func (m *Machine) neverOpens(ev Event) {

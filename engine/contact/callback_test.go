@@ -138,3 +138,28 @@ func TestACallBackThatIsTriedAgainIsStillToComeWhateverWasHeardMeanwhile(t *test
 	play(false).is(Connected, "").callback(CallbackPending)
 	play(true).is(Connected, "").callback(CallbackPending)
 }
+
+// calledBack is the result of a call in which the contact called us back.
+func (w *world) calledBack(disposition string, talk time.Duration) Event {
+	return Event{Kind: ResultStored, Attempt: &Attempt{ID: "back", Outcome: engine.OutcomeCompleted, Connected: true,
+		CalledBack: true, HasResult: true, Disposition: disposition, Talk: talk, EndedAt: w.now}}
+}
+
+func TestACallBackCountsAlsoBeforeTheFirstAttemptOfARun(t *testing.T) {
+	newWorld(t).must(newWorld(t).calledBack("interested", time.Minute)).is(Completed, "")
+}
+
+func TestTheTalkOfACallBackCountsForTheRedialRules(t *testing.T) {
+	w := newWorld(t).dial(noAnswer)
+	w.must(w.calledBack("interested", time.Minute))
+	if w.m.C.LongestTalk != time.Minute || w.m.C.LastTalk != 0 {
+		t.Errorf("%v, %v", w.m.C.LongestTalk, w.m.C.LastTalk)
+	}
+}
+
+// The wait for the end of a call back does not delay what its result asks for.
+func TestARedialAfterACallBackComesAfterRetryDelay(t *testing.T) {
+	w := newWorld(t, func(p *Policy) { p.Redial.OnCustom = []string{"again"} }).dial(noAnswer)
+	w.must(Event{Kind: Deferred, Until: w.now.Add(10 * time.Hour), Reason: ReasonCallsBack})
+	w.must(w.calledBack("again", time.Minute)).dueAt(w.now.Add(w.p.Redial.Delay), DueRetry)
+}

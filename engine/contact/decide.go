@@ -268,7 +268,7 @@ func (m *Machine) judgeResult(ev Event) fate {
 		return fateCompleted // a run for the unreached carried it over unchanged
 	case m.C.Attempt != "":
 		return fateBusy
-	case m.C.Used == 0:
+	case m.C.Used == 0 && !ev.Attempt.CalledBack:
 		return fateBefore
 	case m.C.ExcludeAfterCall:
 		return fateExcluded

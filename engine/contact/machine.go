@@ -98,6 +98,7 @@ type Attempt struct {
 	DoNotCall   bool // the result says that the number must not be called again
 	Callback    *CallbackWish
 	Refusal     string // code with which the dial was refused before it left, otherwise ""
+	CalledBack  bool   // of ResultStored: no attempt of the contact, but a call in which it called us back
 }
 
 // owesResult says that the outcome of the conversation is final only once its result comes, or the

@@ -88,8 +88,11 @@ func Decide(c *Called, now time.Time) Answer {
 	if a.Policy == "" || a.Policy == Bot && a.Bot == "" {
 		a.Rule = Rule{Policy: Reject}
 	}
-	if a.Policy != Bot { // a campaign has one, whatever its policy: without a seat it is nobody's
+	if a.Policy != Bot { // the store names the bot and message of any policy
 		a.Bot = ""
+	}
+	if a.Policy != Message {
+		a.Message = ""
 	}
 	return a
 }

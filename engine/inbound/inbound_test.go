@@ -51,6 +51,23 @@ func TestTheLastCallDecidesElseTheNumber(t *testing.T) {
 	}
 }
 
+// The store fills a rule with all that a campaign or number has; only what its policy needs counts.
+func TestAnAnswerHasNothingThatItsPolicyDoesNotNeed(t *testing.T) {
+	for p, want := range map[Policy]Rule{
+		Reject:  {Policy: Reject},
+		Message: {Policy: Message, Message: "sorry"},
+		Bot:     {Policy: Bot, Bot: "otto"},
+	} {
+		r := Rule{Policy: p, Bot: "otto", Message: "sorry"}
+		if a := Decide(&Called{Last: &Last{Attempt: "missed", At: t0, Rule: r}}, t0); a.Rule != want {
+			t.Errorf("of a campaign: %+v", a.Rule)
+		}
+		if a := Decide(&Called{Rule: r}, t0); a.Rule != want {
+			t.Errorf("of a number: %+v", a.Rule)
+		}
+	}
+}
+
 func TestNumbersAreReadAsTrunksWriteThem(t *testing.T) {
 	for _, user := range []string{"+493023125000", "493023125000", "00493023125000", "03023125000"} {
 		if got := Candidates(user, "DE"); !slices.Contains(got, ours) {

@@ -29,17 +29,22 @@ type incoming struct {
 const offeredFor = 3 * time.Minute
 
 // incomingState is DialogState.Extra of a call that the far side began: what our requests in its dialog
-// need, since the Call-ID and both addresses are the far side's.
+// need, since the Call-ID and both addresses are the far side's. The way to it is here alone: a release that
+// does not read Extra finds no usable address, and sends no BYE, whose answer 481 would pass for a proof.
 type incomingState struct {
-	CallID string `json:"call_id"`
-	Local  string `json:"local"`
-	Remote string `json:"remote"`
+	CallID       string   `json:"call_id"`
+	Local        string   `json:"local"`
+	Remote       string   `json:"remote"`
+	RemoteAddr   string   `json:"remote_addr"`
+	RemoteTarget string   `json:"remote_target"`
+	RouteSet     []string `json:"route_set,omitempty"`
 }
 
 // offer takes a call that a trunk brings and reports it; false means that it is to be refused.
 func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
-	if l := k.ofCall(r.CallID().Value()); l != nil {
-		k.again(l, r, src)
+	before := k.ofCall(r.CallID().Value())
+	if before != nil && !before.triedAgain(r) {
+		k.again(before, r, src)
 		return true
 	}
 	t := k.trunks.At(src.Addr)
@@ -72,6 +77,11 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 	l.dlg = l.incomingDialog(r, from, contacts[0])
 	l.session.remoteSDP = sdp
 	l.mu.Lock()
+	if other := k.begin(l, before); other != nil { // a copy of it came by another socket
+		l.mu.Unlock()
+		k.again(other, r, src)
+		return true
+	}
 	defer l.unlock()
 	l.enter(phaseOffered)
 	l.deadline = k.clock.Now() + offeredFor
@@ -83,6 +93,27 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 	k.conf.OnCall(engine.IncomingCall{Attempt: a, Leg: l.id, Trunk: t.Conf.ID, To: calledUsers(r), From: callerOf(r),
 		Country: t.Conf.NumberCountry, Offer: sdp, Dialog: l.incomingState(), At: time.Now()})
 	return true
+}
+
+// triedAgain says that an INVITE is a new call with the Call-ID of one that was refused, as a far side sends it
+// that has learnt what is wrong (§8.1.3.5, RFC 4028 §7.3).
+func (l *leg) triedAgain(r *sip.Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.incoming
+	return n != nil && n.invite != nil && !n.taken && l.phase == phaseOver && r.CSeq().SeqNo > n.invite.CSeq().SeqNo
+}
+
+// begin makes a leg that of its Call-ID, in place of the one before, nil for none; it returns the leg that
+// another copy of the INVITE has begun meanwhile.
+func (k *Table) begin(l, before *leg) (other *leg) {
+	if before != nil && k.calls.CompareAndSwap(l.callID, before, l) {
+		return nil
+	}
+	if known, loaded := k.calls.LoadOrStore(l.callID, l); loaded {
+		return known.(*leg) //nolint:forcetypeassert // nothing else is put there
+	}
+	return nil
 }
 
 // incomingDialog is the dialog that an INVITE of the far side begins (§12.1.1).
@@ -98,19 +129,29 @@ func (l *leg) incomingDialog(r *sip.Request, tag, target string) *dialog {
 
 func (l *leg) incomingState() *engine.DialogState {
 	st := l.dlg.state(l.inv.to.Transport, l.sentBy, l.session.told)
-	extra, err := json.Marshal(incomingState{CallID: l.callID, Local: l.parties.fromURI, Remote: l.parties.toURI})
-	if err == nil { // three strings are always JSON
+	extra, err := json.Marshal(incomingState{CallID: l.callID, Local: l.parties.fromURI, Remote: l.parties.toURI,
+		RemoteAddr: st.RemoteAddr, RemoteTarget: st.RemoteTarget, RouteSet: st.RouteSet})
+	if err == nil { // strings are always JSON
 		st.Extra = string(extra)
 	}
+	st.RemoteAddr, st.RemoteTarget, st.RouteSet = "", "", nil
 	return st
 }
 
-// recoverIncoming gives a leg of an earlier process the addresses of the call, if the far side began it.
-func (l *leg) recoverIncoming(st *engine.DialogState) {
-	var was incomingState
-	if st.Extra == "" || json.Unmarshal([]byte(st.Extra), &was) != nil || was.CallID == "" {
-		return
+// incomingOf reads the stored dialog of a call that the far side began, and returns it with the way to the
+// far side; nil means that we began it.
+func incomingOf(st *engine.DialogState) (*incomingState, *engine.DialogState) {
+	was := &incomingState{}
+	if st == nil || st.Extra == "" || json.Unmarshal([]byte(st.Extra), was) != nil || was.CallID == "" {
+		return nil, st
 	}
+	whole := *st
+	whole.RemoteAddr, whole.RemoteTarget, whole.RouteSet = was.RemoteAddr, was.RemoteTarget, was.RouteSet
+	return was, &whole
+}
+
+// recoverIncoming gives a leg of an earlier process the addresses of the call, which the far side began.
+func (l *leg) recoverIncoming(was *incomingState) {
 	l.callID = message.Clean(was.CallID)
 	l.parties.fromURI, l.parties.fromName = message.Clean(was.Local), ""
 	l.parties.toURI = message.Clean(was.Remote)

@@ -33,6 +33,8 @@ import (
 // 2. The same applies to CSeq 1 if the trunk has credentials. A leg that is live in this stack is
 // given the new sink and ended.
 func (k *Table) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
+	was, dialog := incomingOf(r.Dialog)
+	r.Dialog = dialog
 	t := k.trunks.ForLeg(r.Trunk, r.URI, "")
 	if t.Conf.Host == "" {
 		c := trunk.Config{ID: r.Trunk}
@@ -47,8 +49,8 @@ func (k *Table) RecoverLeg(r engine.RecoveredLeg, sink func(engine.LegEvent)) {
 	l := k.newLeg(r.Leg, r.Attempt, t, sink)
 	l.recovered = true
 	l.parties.set(l.trunk, l.s.net.First().External(), r.From, r.To, r.URI)
-	if r.Dialog != nil {
-		l.recoverIncoming(r.Dialog)
+	if was != nil {
+		l.recoverIncoming(was)
 	}
 	if known := k.add(l); known != nil {
 		k.Count.Duplicates.Add(1)
