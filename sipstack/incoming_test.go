@@ -37,15 +37,15 @@ func answer(s *sipstack.Stack, l *listener, c engine.IncomingCall, to engine.Pho
 }
 
 func TestACallOfATrunkIsReportedAndAnswered(t *testing.T) {
-	var l *listener
-	var s *sipstack.Stack
+	var stack atomic.Pointer[sipstack.Stack]
 	var got atomic.Pointer[engine.IncomingCall]
-	l = listen(t, func(e engine.LegEvent) {
+	l := listen(t, func(e engine.LegEvent) {
 		if e.Kind == engine.LegAnswered {
-			s.HangUpLeg(e.Leg, engine.HangUpCause{Q850: 16}) // before the ACK: the BYE waits for it
+			stack.Load().HangUpLeg(e.Leg, engine.HangUpCause{Q850: 16}) // before the ACK: the BYE waits for it
 		}
 	})
-	s, _ = taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+	s, _ := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		stack.Store(s)
 		got.Store(&c)
 		answer(s, l, c, "+4915112345678")
 	})
@@ -183,14 +183,15 @@ func TestWhoDoesNotKnowIncomingCallsProvesNothingAboutThem(t *testing.T) {
 }
 
 func TestOurByeWaitsForTheAck(t *testing.T) {
-	var s *sipstack.Stack
+	var stack atomic.Pointer[sipstack.Stack]
 	l := listen(t, func(e engine.LegEvent) {
 		if e.Kind == engine.LegAnswered {
-			s.HangUpLeg(e.Leg, engine.HangUpCause{Q850: 16})
+			stack.Load().HangUpLeg(e.Leg, engine.HangUpCause{Q850: 16})
 		}
 	})
 	var leg atomic.Value
-	s, _ = taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+	s, _ := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+		stack.Store(s)
 		leg.Store(c.Leg)
 		answer(s, l, c, "+4915112345678")
 	})
