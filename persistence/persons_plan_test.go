@@ -76,6 +76,16 @@ func TestAPersonIsFoundByIndexes(t *testing.T) {
 	if plans.read != 4 {
 		t.Errorf("%d plans read of the rows of a file", plans.read)
 	}
+	plans.of, plans.read = "import_rows", 0
+	for n, want := range map[engine.PhoneNumber]bool{nth(stagedNumber, 8): true, "+493099999999": false} {
+		staged, err := s.StagedNumber(t.Context(), stagedImport, n)
+		if err != nil || staged != want {
+			t.Errorf("staged %v, want %v; %v", staged, want, err)
+		}
+	}
+	if plans.read != 4 {
+		t.Errorf("%d plans read of the numbers of a file", plans.read)
+	}
 }
 
 // A take-over tests the numbers of those persons alone who have one on the suppression list.

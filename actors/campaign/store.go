@@ -143,6 +143,6 @@ type ImportStore interface {
 	FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error
 	CloseImport(ctx context.Context, id engine.ImportID) error
 	Import(ctx context.Context, id engine.ImportID) (campaign.Import, error)
-	// StagedNumber says whether an open import has a row with the number.
+	// StagedNumber says whether an open import has a row with the number, as the first or beside it.
 	StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error)
 }

@@ -65,6 +65,9 @@ func (s *Files) StageImport(_ context.Context, id engine.ImportID, rows []journa
 	o.rows = append(o.rows, rows...)
 	for i := range rows {
 		o.numbers[rows[i].Number] = struct{}{}
+		for n := range rows[i].Alternates.Numbers() {
+			o.numbers[n] = struct{}{}
+		}
 	}
 	o.imp.Rows, o.imp.Invalid = total, invalid
 	return nil
@@ -227,7 +230,7 @@ func (s *Files) Import(_ context.Context, id engine.ImportID) (campaign.Import, 
 	return campaign.Import{}, engine.NotFound("import_not_found", "")
 }
 
-// StagedNumber says whether an import has a row with the number.
+// StagedNumber says whether an import has a row with the number, as the first or beside it.
 func (s *Files) StagedNumber(_ context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

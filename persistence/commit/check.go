@@ -379,9 +379,10 @@ func (c *checks) unscheduled() {
 		})
 }
 
-// known looks up the numbers of new contacts. If two in one group share a number, the first is new.
+// known looks up the numbers of new contacts. If two in one group share a number, the first is new. A
+// number that an earlier one has beside its first is known too.
 func (c *checks) known() {
-	var first map[table.NumberOf]engine.ContactID
+	var first, beside map[table.NumberOf]engine.ContactID
 	var asked map[engine.ContactID]int
 	campaigns, numbers, ids := c.t.texts(0), c.t.texts(1), c.t.arrayOf(2, pgtype.UUIDOID)
 	c.each(func(i int, w *journal.Write) {
@@ -393,11 +394,21 @@ func (c *checks) known() {
 		}
 		n := &w.Contacts[0]
 		k := table.NumberOf{Campaign: n.Campaign, Number: n.Number}
+		if id, seen := beside[k]; seen && id != n.ID {
+			c.refuse(i, journal.ErrContactExists)
+			return
+		}
 		if id, seen := first[k]; seen {
 			if id != n.ID {
 				c.refuse(i, journal.ErrContactExists)
 			}
 			return
+		}
+		for other := range n.Alternates.Numbers() {
+			if beside == nil {
+				beside = map[table.NumberOf]engine.ContactID{}
+			}
+			beside[table.NumberOf{Campaign: n.Campaign, Number: other}] = n.ID
 		}
 		first[k], asked[n.ID] = n.ID, i
 		campaigns.Text(string(n.Campaign))

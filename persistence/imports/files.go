@@ -294,10 +294,10 @@ func (s *Files) failOrphans(ctx context.Context, at time.Time) (int, error) {
 	return int(tag.RowsAffected()), s.db.Wrap("interrupted imports not closed", err)
 }
 
-// StagedNumber says whether an open import has a row with the number.
+// StagedNumber says whether an open import has a row with the number, as the first or beside it.
 func (s *Files) StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (staged bool, err error) {
-	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2)",
-		string(id), n.E164()).Scan(&staged)
+	err = s.db.Read.QueryRow(ctx, "SELECT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND number = $2) "+
+		"OR $1 IN ("+table.StagedBeside("$2")+")", pool.PlannedEachTime, string(id), n.E164()).Scan(&staged)
 	return staged, s.db.Wrap("staged rows not read", err)
 }
 

@@ -301,6 +301,13 @@ func cappedNumber(t *testing.T, w *world) {
 	call(one(), time.Hour, true) // just out of the period
 	call(one(), 50*time.Minute, true)
 	call(one(), 40*time.Minute, false) // does not count
+	back := one()                      // nor does one that the person began
+	came, c, in := dial(back, 20*time.Minute)
+	in.Inbound = true
+	came.Intent.Cap, came.Attempts[0] = nil, in
+	back.commit(came)
+	over, _ := back.ended(c, in, engine.OutcomeAbandoned)
+	back.commit(over)
 	third, _, a := dial(one(), 0)
 	w.commit(third)
 	w.commit(third) // a repeat is not refused, although its attempt is the second
@@ -319,8 +326,8 @@ func cappedNumber(t *testing.T, w *world) {
 	x.Intent.Cap.Now = w.now.Add(10 * time.Minute) // the first of the two is an hour old
 	fourth.commit(x)
 	// Other numbers are not affected, nor are campaigns without a cap.
-	c := w.contact()
-	other, _ := w.intent(&c)
+	alone := w.contact()
+	other, _ := w.intent(&alone)
 	other.Intent.Cap = &journal.CalleeCap{Now: w.now,
 		Limits: []frequency.Limit{{What: frequency.Attempts, Most: 1, Period: time.Hour}}}
 	w.commit(other)

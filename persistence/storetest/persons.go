@@ -96,6 +96,14 @@ func personFresh(t *testing.T, w *world) {
 		}
 	}
 	w.has(second, known, shares.Contacts[0])
+	beside := number()
+	group = []journal.Write{fresh(number(), others(beside)), fresh(beside, "")}
+	for range 2 {
+		if got := w.try(group...); got[0] != nil || !errors.Is(got[1], journal.ErrContactExists) {
+			t.Errorf("a number that another of the group has beside: %v", got)
+		}
+	}
+	w.has(beside, group[0].Contacts[0])
 }
 
 // personSQL compares the store's way of choosing a number, and of knowing that none may be called, with
@@ -213,6 +221,11 @@ func personImport(t *testing.T, w *world) {
 	rows := stagedRows(3)
 	rows[0].Alternates, rows[1].Alternates = others(second), others(excluded)
 	must(t, w.store.StageImport(w.ctx, imp.ID, rows, nil, 3, 0))
+	for n, want := range map[engine.PhoneNumber]bool{second: true, rows[0].Number: true, number(): false} {
+		if staged, err := w.store.StagedNumber(w.ctx, imp.ID, n); err != nil || staged != want {
+			t.Errorf("staged %v, want %v; %v", staged, want, err)
+		}
+	}
 	a := w.activation(imp, 3)
 	a.Sticky = true
 	out, err := w.store.ActivateImport(w.ctx, a, w.open)
