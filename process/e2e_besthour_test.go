@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"dialler/bench/carrier"
 	"dialler/engine"
+	"dialler/engine/besthour"
 )
 
 // A campaign dials with the option Best hour; later its page says what that gains, and at which hours
@@ -82,21 +82,19 @@ func TestTheHoursOfManyDaysAreLearnedWithPauses(t *testing.T) {
 				substr(replace(gen_random_uuid()::text, '-', ''), 13)))).*
 		FROM attempts a, generate_series(1, 50) i, LATERAL (SELECT now() - i * interval '1 hour' AS at) x;
 		DELETE FROM answer_hours_learned; DELETE FROM answer_hours`)
-	ctx, cancel := context.WithCancel(t.Context())
-	h := hourLearner{store: w.p.store, clock: w.p.clock, log: zerolog.Nop(), pause: time.Hour}
-	learned := make(chan error)
-	go func() {
-		_, err := h.learn(ctx, time.Time{})
-		learned <- err
-	}()
 	dials := func() (n int) { w.query("SELECT coalesce(sum(dials), 0) FROM answer_hours", &n); return n }
-	eventually(t, "the first hour is learned from", func() bool { return dials() > 0 })
-	cancel()
-	if err := <-learned; !errors.Is(err, context.Canceled) || dials() != 1 {
-		t.Errorf("%v, %d dials without a pause", err, dials())
+	paused := []int{0}
+	h := hourLearner{store: w.p.store, clock: w.p.clock, log: zerolog.Nop(), tell: func(besthour.Table) {},
+		pause: func(context.Context) { paused = append(paused, dials()) }}
+	if _, err := h.learn(t.Context(), time.Time{}); err != nil {
+		t.Fatal(err)
 	}
-	h.pause = time.Nanosecond
-	if _, err := h.learn(t.Context(), time.Time{}); err != nil || dials() != 50 {
-		t.Errorf("%v, %d dials", err, dials())
+	for i, n := range paused[1:] {
+		if n > paused[i]+1 {
+			t.Errorf("from %d to %d dials without a pause", paused[i], n)
+		}
+	}
+	if n := paused[len(paused)-1]; n != 50 {
+		t.Errorf("%d dials after the last pause", n)
 	}
 }

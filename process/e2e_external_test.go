@@ -155,7 +155,8 @@ func TestACallLeftByAKillIsEndedThoughTheSTUNServerIsAway(t *testing.T) {
 		SIPExternal: "stun:203.0.113.2", RTPPorts: "16000-16999", DataDir: dataDir(t)}},
 		tuning{stunPatience: time.Second}, time.Hour)
 	file := filepath.Join(t.TempDir(), "scenario.xml")
-	if err := os.WriteFile(file, []byte(scenario("< INVITE\n> 180\n> 200 sdp\n< ACK\n< BYE\n> 200\n")), 0o600); err != nil {
+	steps := "< INVITE\n> 180\n> 200 sdp\n< ACK\n< BYE\n> 200\n"
+	if err := os.WriteFile(file, []byte(scenario(steps)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	far := startSippAt(t, outside, "203.0.113.2", file)

@@ -185,8 +185,8 @@ func (l lastExternal) keep(a netip.Addr) {
 	}
 }
 
-// externalCheck tells of a STUN server that does not answer, so that its last address stays in use, and of one that says
-// a private address.
+// externalCheck tells of a STUN server that does not answer, so that its last address stays in use, and of one that
+// says a private address.
 func (p *Process) externalCheck() http.Check {
 	c := http.Check{Name: "external_address", OK: true}
 	for _, w := range p.externalWatches {

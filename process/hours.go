@@ -12,12 +12,17 @@ import (
 	"dialler/persistence"
 )
 
-// learnEvery is how often it is looked for dials to learn from. There may be 90 days of them, on a
-// database that is busy with calls: learnPause is between two pieces of time.
-const (
-	learnEvery = time.Minute
-	learnPause = 200 * time.Millisecond
-)
+// learnEvery is how often it is looked for dials to learn from.
+const learnEvery = time.Minute
+
+// learnPause is between two pieces of time: at first there are up to 90 days of dials, on a database that is
+// busy with calls.
+func learnPause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(200 * time.Millisecond):
+	}
+}
 
 // hourLearner learns at which hours people answer, and tells the runs.
 type hourLearner struct {
@@ -25,8 +30,8 @@ type hourLearner struct {
 	clock host.Clock
 	log   zerolog.Logger
 	tell  func(besthour.Table)
-	every time.Duration // 0: learnEvery
-	pause time.Duration // between two pieces; 0: learnPause
+	every time.Duration         // 0: learnEvery
+	pause func(context.Context) // between two pieces of time
 }
 
 func (h *hourLearner) run(ctx context.Context) {
@@ -57,11 +62,7 @@ func (h *hourLearner) learn(ctx context.Context, told time.Time) (through time.T
 		if !more {
 			break
 		}
-		select {
-		case <-ctx.Done():
-			return told, ctx.Err()
-		case <-time.After(cmp.Or(h.pause, learnPause)):
-		}
+		h.pause(ctx)
 	}
 	learned, err := h.store.AnswerHours(ctx)
 	if err == nil && learned.Through.After(told) {

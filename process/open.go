@@ -350,7 +350,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		every: p.tuning.backTestEvery, plays: p.tuning.backTestPlays}
 	p.background(back.run)
 	hours := hourLearner{store: p.store, clock: p.clock, log: p.log, tell: p.tree.HoursLearned,
-		every: p.tuning.learnEvery}
+		every: p.tuning.learnEvery, pause: learnPause}
 	p.background(hours.run)
 	if err := p.serveProfiles(); err != nil {
 		return err

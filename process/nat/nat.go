@@ -164,7 +164,8 @@ func Begin(ctx context.Context, c Config) (*Watch, error) {
 	switch {
 	case err == nil:
 		w.seen = seen
-		c.Log.Info().Str("server", c.Server).Stringer("address", seen).Msg("the STUN server says at which address we are seen")
+		c.Log.Info().Str("server", c.Server).Stringer("address", seen).
+			Msg("the STUN server says at which address we are seen")
 		w.warnInner()
 	case c.Last.IsValid() && ctx.Err() == nil:
 		w.note(netip.Addr{}, err)
