@@ -142,16 +142,17 @@ await withBrowser(
       .allInnerTexts();
     must(
       cells[0] === '1' &&
-        cells[2] === setting('FROM') &&
-        /\d\d:\d\d:\d\d/.test(cells[3]) &&
-        /\d\d:\d\d:\d\d/.test(cells[4]),
+        cells[2] === setting('UNMAPPED') &&
+        cells[3] === setting('FROM') &&
+        /\d\d:\d\d:\d\d/.test(cells[4]) &&
+        /\d\d:\d\d:\d\d/.test(cells[5]),
       `the attempt shows ${JSON.stringify(cells)}`,
     );
-    must(cells[6].includes(setting('CODE')), `the code without a friendly reason is not shown: ${cells[6]}`);
+    must(cells[7].includes(setting('CODE')), `the code without a friendly reason is not shown: ${cells[7]}`);
     must(
-      /^[0-9a-f]{8}$/.test(cells[8].trim()) &&
-        (await contact.locator('[data-attempt]').getAttribute('data-attempt')) === cells[8].trim(),
-      `the last 8 characters of the attempt are shown as ${cells[8]}`,
+      /^[0-9a-f]{8}$/.test(cells[9].trim()) &&
+        (await contact.locator('[data-attempt]').getAttribute('data-attempt')) === cells[9].trim(),
+      `the last 8 characters of the attempt are shown as ${cells[9]}`,
     );
     must((await contact.innerText()).includes('Ada'), 'the variables are not shown');
     must(
