@@ -98,6 +98,5 @@ func (w *campaignWorld) crashCallIn(n int) {
 	ids := slices.Sorted(maps.Keys(o.calls))
 	a := o.calls[ids[n%len(ids)]]
 	w.check.note(nil, "the actor of call %s crashes", a.core.Of.Short())
-	w.disturbAll()
 	a.falls = true
 }

@@ -283,6 +283,7 @@ func (a *callIn) receive(event any, _ engine.Request) {
 	case a.gone:
 	case a.falls:
 		a.falls = false
+		a.o.p.w.disturbAll() // the message may have been a request
 		a.apply(&call.Restarted{})
 	default:
 		a.apply(event)
