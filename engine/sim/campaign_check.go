@@ -244,6 +244,26 @@ func (k *checker) atItsNumber(c *campaignRecord, x *leg) {
 	case row.Choice.Stopped():
 		k.broke(c, "%s is called, though the person asked not to be", x.to.E164())
 	}
+	if at, asked := c.asked[row.ID]; asked && k.w.now-at >= timesSettle {
+		k.broke(c, "%s is called, though the person asked at %s not to be", x.to.E164(), at)
+	}
+}
+
+// asks notes who asked in a call not to be called again, whatever the contact's row makes of it. Of a
+// person with one number the suppression list tells; a result of an earlier run concerns that run.
+func (k *checker) asks(c *campaignRecord, a *attempt.Attempt) {
+	said := a.Result != nil && a.Result.DoNotCall && a.WasConnected() && a.RevisedFrom == ""
+	if !said && (a.Ending == nil || !a.Ending.OptedOut) {
+		return
+	}
+	row, ok, _ := k.w.store.ContactByID(background, a.Contact)
+	if _, before := c.asked[row.ID]; !ok || before || row.Alternates == "" || row.Run != a.Run {
+		return
+	}
+	if c.asked == nil {
+		c.asked = map[engine.ContactID]time.Duration{}
+	}
+	c.asked[row.ID] = k.w.now
 }
 
 // calls is the contact that a leg calls.
@@ -373,6 +393,7 @@ func (k *checker) durable(w *journal.Write) {
 	}
 	for i := range w.Attempts {
 		k.attempt(c, &w.Attempts[i], w.Intent != nil)
+		k.asks(c, &w.Attempts[i])
 		k.w.hours.learn(&w.Attempts[i])
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/promise"
@@ -211,5 +212,24 @@ func TestAnInvariantThatDoesNotHoldIsReportedWithItsSeed(t *testing.T) {
 	if b := w.check.broken; b == nil || b.Seed != 7 || b.At < time.Minute || b.Campaign != "cmp_1" ||
 		!strings.Contains(b.Error(), "is excluded and is dialled") || len(b.Trace) == 0 {
 		t.Fatalf("%+v", b)
+	}
+}
+
+func TestWhoAskedNotToBeCalledIsNotCalledWhateverTheRowSays(t *testing.T) {
+	in := plain(20)
+	in.Several, in.Campaigns[0].Settings.MaxAttempts, in.Campaigns[0].Settings.RetryDelaySec = 1, 6, 600
+	in.People = callee.Standard()
+	in.People.Answer = callee.Always(0.2)
+	w := newCampaignWorld(in.WithDefaults(), 13, func(w *campaignWorld) {
+		w.later(time.Minute, func() {
+			for a := range w.store.AllAttempts() {
+				a.Ending = &attempt.Ending{OptedOut: true}
+				w.check.asks(w.byID[a.Campaign], &a)
+			}
+		})
+	})
+	w.play()
+	if b := w.result().Broken; b == nil || !strings.Contains(b.What, "asked at") {
+		t.Error(b)
 	}
 }

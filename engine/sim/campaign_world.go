@@ -74,6 +74,7 @@ type campaignRecord struct {
 	disturbed time.Duration                        // until when requests may go unanswered
 	told      map[engine.PhoneNumber]time.Duration // when somebody's times last changed
 	given     map[engine.PhoneNumber]time.Duration // when somebody was last given fresh attempts, if so
+	asked     map[engine.ContactID]time.Duration   // when somebody with several numbers asked not to be called
 	restarted time.Duration
 }
 
