@@ -89,7 +89,8 @@ type measuredPlan struct {
 	Parts   []measuredPlan `json:"Plans"`
 }
 
-func (p *measuredPlans) TraceQueryStart(ctx context.Context, conn *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+func (p *measuredPlans) TraceQueryStart(ctx context.Context, conn *pgx.Conn,
+	q pgx.TraceQueryStartData) context.Context {
 	if p.busy || !strings.Contains(q.SQL, p.of) {
 		return ctx
 	}

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
 	"dialler/engine/pacing"
+	"dialler/persistence/table"
 )
 
 const peoplesCalls = `SELECT pass > 1, reserved_at, invite_at, answered_at, verdict_at, bot_connected_at, served_at,
@@ -60,8 +61,9 @@ func (s *Store) People(ctx context.Context, id engine.CampaignID, at time.Time) 
 
 // ahead are the contacts that were not final at $3, by used attempts and due time. A contact that
 // changed afterwards is reconstructed from its attempts; one that was not dialled again is taken as
-// final, unless it was taken out of the list.
-const ahead = `WITH past AS (
+// final, unless it was taken out of the list. Of a contact with several numbers the suppression list
+// is taken as it is now.
+var ahead = `WITH past AS (
 		SELECT contact_id, count(*) FILTER (WHERE consumed AND ended_at <= $3) AS used,
 			max(ended_at) FILTER (WHERE ended_at <= $3) AS ended,
 			bool_or(served_at <= $3 AND (ended_at IS NULL OR ended_at > $3)) AS talking,
@@ -80,7 +82,9 @@ const ahead = `WITH past AS (
 			ELSE greatest(extract(epoch FROM p.ended - $3) + $4, 0) END AS due
 		FROM contacts c LEFT JOIN past p ON p.contact_id = c.id
 		WHERE c.campaign_id = $1 AND c.run = $2 AND c.created_at <= $3
-			AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number AND s.created_at <= $3)) k
+			AND NOT EXISTS (SELECT FROM suppressions s WHERE s.number = c.number AND s.created_at <= $3
+				AND c.alternates = '')
+			AND (c.alternates = '' OR NOT ` + table.Stops("c") + `)) k
 	WHERE due IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2`
 
 // doneSoFar leaves out undecided dials, which are still ahead.

@@ -410,7 +410,8 @@ func erasable(ctx context.Context, tx pgx.Tx, n engine.PhoneNumber) error {
 				AND i.id IN (`+table.StagedBeside("$1")+`)),
 		EXISTS (SELECT FROM campaigns c, LATERAL (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.number = $1
 			AND k.state IN ('pending', 'unanswered', 'connected')) k),
-		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, pool.PlannedEachTime, n.E164()).Scan(&live, &importing, &open, &scheduled)
+		EXISTS (SELECT FROM scheduled_dialouts WHERE to_number = $1)`, pool.PlannedEachTime, n.E164()).
+		Scan(&live, &importing, &open, &scheduled)
 	switch {
 	case err != nil:
 		return err

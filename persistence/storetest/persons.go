@@ -176,6 +176,17 @@ func personSQL(t *testing.T, w *world) {
 	if o.Waiting != waiting {
 		t.Errorf("%d wait, want %d", o.Waiting, waiting)
 	}
+	if w.pg != nil {
+		p, err := w.pg.Standing(w.ctx, &w.c, w.now)
+		must(t, err)
+		ahead := 0
+		for _, a := range p.Ahead {
+			ahead += a.Count
+		}
+		if ahead != waiting {
+			t.Errorf("%d are ahead, want %d", ahead, waiting)
+		}
+	}
 
 	held := number()
 	caller := newWorld(t, w.store)

@@ -3256,7 +3256,7 @@ export interface components {
             priority?: components["schemas"]["Priority"];
         };
         /**
-         * @description Further numbers of the person, in the order in which they are tried. An empty list, or none, leaves a known contact those it has.
+         * @description Further numbers of the person, in the order in which they are tried. An empty list, or none, leaves a known contact those it has. A trigger that names a number on the suppression list first, or such a row of a file, is refused, whatever stands here.
          * @example [
          *       {
          *         "number": "+4930901820",
