@@ -148,7 +148,8 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 	case of.Campaign == "" && cmd.CalledBack != nil: // nobody waits for the result of a dialout
 		return nil
 	case of.Campaign == "":
-		if _, err := ask[any](ctx, t, t.dialout, &s); err != nil {
+		answer, err := ask[any](ctx, t, t.dialout, &s)
+		if at, known := answer.(attempt.Attempt); err != nil || known && at.EndedAt == nil {
 			return err
 		}
 		return t.returned(ctx, cmd)

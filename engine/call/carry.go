@@ -246,7 +246,8 @@ func (c *Call) attachBot(e attempt.AttachBot) {
 
 // standard are the parameters of every call, in the order of the headers for a bot by SIP.
 var standard = []string{"call_id", "attempt_id", "campaign_id", "contact_id", "run", "from_number", "to_number",
-	"result_url", "result_token", "api_base", "attempt_number", "amd_verdict", "transfer_targets", traceParent}
+	"result_url", "result_token", "api_base", "attempt_number", direction, "amd_verdict", "transfer_targets",
+	traceParent}
 
 // forBots are those of standard that are for bots alone.
 var forBots = []string{"result_url", "result_token", "api_base", "transfer_targets"}
@@ -254,6 +255,9 @@ var forBots = []string{"result_url", "result_token", "api_base", "transfer_targe
 // traceParent is the call in a distributed trace (W3C Trace Context, version 00). A variable of this
 // name goes on with the trace of whoever asked for the call.
 const traceParent = "traceparent"
+
+// direction is "inbound" for a call that came in. A variable of this name may say anything else.
+const direction = "direction"
 
 // parameters are what the bot is told about the call.
 func (c *Call) parameters() map[string]string {
@@ -277,7 +281,7 @@ func Parameters(a *attempt.Attempt, variables map[string]string, base, token str
 	p := make(map[string]string, len(variables)+len(standard))
 	maps.Copy(p, variables)
 	for _, name := range standard {
-		if name != traceParent {
+		if name != traceParent && name != direction {
 			delete(p, name) // a variable must not pose as what the dialler says
 		}
 	}
@@ -292,7 +296,9 @@ func Parameters(a *attempt.Attempt, variables map[string]string, base, token str
 	}
 	p["attempt_number"] = strconv.Itoa(a.Number)
 	if a.Inbound {
-		p["direction"] = "inbound"
+		p[direction] = "inbound"
+	} else if p[direction] == "inbound" {
+		delete(p, direction)
 	}
 	if a.Verdict != "" {
 		p["amd_verdict"] = string(a.Verdict)

@@ -173,3 +173,18 @@ func TestACallerWithoutANumberIsNotSuppressed(t *testing.T) {
 		t.Errorf("%+v", w.Suppressions)
 	}
 }
+
+// A bot that has two directions trusts what it is told.
+func TestAVariableDoesNotPoseAsTheDirection(t *testing.T) {
+	told := func(a attempt.Attempt) string {
+		return Parameters(&a, map[string]string{"direction": "inbound"}, "", "")["direction"]
+	}
+	if out, in := told(attempt.Attempt{ID: first}), told(attempt.Attempt{ID: first, Inbound: true}); out != "" ||
+		in != "inbound" {
+		t.Errorf("%q, %q", out, in)
+	}
+	p := Parameters(&attempt.Attempt{ID: first}, map[string]string{"direction": "outgoing"}, "", "")
+	if p["direction"] != "outgoing" {
+		t.Errorf("a variable with another value is %q", p["direction"])
+	}
+}

@@ -104,7 +104,11 @@ func (c *Call) recordResult(at attempt.Attempt) int {
 	if w.Suppressions != nil { // answered like any suppression
 		return c.persist(w, Then{Suppress: &Suppress{Number: at.To, Request: m.Request}})
 	}
-	return c.persist(w, Then{Answer: &Answer{Request: m.Request}})
+	then := Then{Answer: &Answer{Request: m.Request}}
+	if at.Inbound {
+		then.Answer.Value = at // whoever asked passes it on once the call is over
+	}
+	return c.persist(w, then)
 }
 
 // resultWrite is the attempt with its result, and the consequences for the contact.

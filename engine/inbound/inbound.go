@@ -243,7 +243,7 @@ func rows() []row {
 			Why: "as any other call that a trunk brings"},
 		{From: []State{Asking}, On: Found, Guard: "reject", When: policyIs(Reject), To: Unknown, Do: refuse(codeTrunk)},
 		{From: []State{Asking}, On: Found, Guard: "bot", When: policyIs(Bot), To: Seating, Do: (*Machine).seat,
-			Why: "no call is answered that the bot cannot take"},
+			Why: "no call is answered without a seat of the bot"},
 		{From: []State{Asking}, On: Found, To: Lives, Do: (*Machine).begin},
 		{From: []State{Seating}, On: Seated, To: Lives, Do: (*Machine).seated},
 		{From: []State{Seating}, On: NoSeat, To: Unknown, Do: refuse(codeBusy)},

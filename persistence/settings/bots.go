@@ -155,11 +155,24 @@ func usedBy(ctx context.Context, tx pgx.Tx, where, id string) ([]engine.FieldErr
 // unused refuses when running or paused campaigns use the bot.
 func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
 	users, err := usedBy(ctx, tx, "bot_id = $1 AND state IN ('running', 'paused')", string(id))
-	if err != nil || len(users) == 0 {
+	if err != nil {
 		return err
 	}
-	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail; stop them, "+
-		"or delete it with force=true")
+	rows, _ := tx.Query(ctx, "SELECT number FROM numbers WHERE callback_bot = $1 ORDER BY number LIMIT $2",
+		string(id), usersCap)
+	numbers, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		users = append(users, engine.FieldError{Field: "number", Code: "callback_bot",
+			Message: n + " gives it to those who call back"})
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	e := engine.Conflict("bot_in_use", "campaigns that are running or paused use this bot and would fail, or numbers "+
+		"give it to those who call back; stop or change them, or delete it with force=true")
 	e.Fields = users
 	return e
 }

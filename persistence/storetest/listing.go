@@ -343,9 +343,20 @@ func deletedBots(t *testing.T, w *world) {
 	}
 	of(campaign.Draft)
 	of(campaign.Completed)
-	running, paused := of(campaign.Running), of(campaign.Paused)
+	ours := engine.NumberSettings{Number: number(), State: "active", CallbackPolicy: "bot", CallbackBot: b.ID}
+	_, err = w.pg.PutNumber(t.Context(), ours, admin)
+	must(t, err)
 	err = w.pg.DeleteBot(t.Context(), b.ID, false, admin)
 	var e *engine.Error
+	if !errors.As(err, &e) || e.Code != "bot_in_use" || len(e.Fields) != 1 || e.Fields[0].Field != "number" ||
+		!strings.Contains(e.Fields[0].Message, string(ours.Number)) {
+		t.Fatalf("those who call back get it: %+v", e)
+	}
+	ours.CallbackPolicy, ours.CallbackBot = "reject", ""
+	_, err = w.pg.PutNumber(t.Context(), ours, admin)
+	must(t, err)
+	running, paused := of(campaign.Running), of(campaign.Paused)
+	err = w.pg.DeleteBot(t.Context(), b.ID, false, admin)
 	if !errors.As(err, &e) || e.Code != "bot_in_use" || len(e.Fields) != 2 || e.Fields[0].Code != "running" ||
 		e.Fields[1].Code != "paused" ||
 		!strings.Contains(e.Fields[0].Message, string(running.ID)) ||

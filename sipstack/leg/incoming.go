@@ -357,11 +357,21 @@ func (l *leg) answered() bool { return l.dlg != nil && (l.incoming == nil || l.i
 
 // calledUsers are the user parts of the addresses that an INVITE calls.
 func calledUsers(r *sip.Request) []string {
-	users := []string{strings.Clone(r.Recipient.User)}
-	if to := r.To().Address.User; to != r.Recipient.User {
-		users = append(users, strings.Clone(to))
+	users := []string{userOf(&r.Recipient)}
+	if to := userOf(&r.To().Address); to != users[0] {
+		users = append(users, to)
 	}
 	return users
+}
+
+// userOf is the user part of an address, or the number of a tel: URI, without parameters (RFC 3966).
+func userOf(u *sip.Uri) string {
+	user := u.User
+	if u.Scheme == "tel" {
+		user = u.Raw()
+	}
+	user, _, _ = strings.Cut(user, ";")
+	return strings.Clone(user)
 }
 
 // callerOf is the user part of the caller's address: what the trunk asserts (RFC 3325), else From. It is
@@ -378,13 +388,11 @@ func callerOf(r *sip.Request) string {
 	if r.From().Address.User == "anonymous" || strings.HasSuffix(r.From().Address.Host, ".invalid") {
 		return ""
 	}
-	uri := r.From().Address
-	if asserted := message.ListOf(r, "p-asserted-identity"); len(asserted) > 0 {
+	for _, asserted := range message.ListOf(r, "p-asserted-identity") { // a sip: and a tel: URI at most (§9.1)
 		var u sip.Uri
-		if sip.ParseUri(message.AddrSpec(asserted[0]), &u) == nil && u.User != "" {
-			uri = u
+		if sip.ParseUri(message.AddrSpec(asserted), &u) == nil && userOf(&u) != "" {
+			return userOf(&u)
 		}
 	}
-	user, _, _ := strings.Cut(uri.User, ";") // +49…;phone-context=… (RFC 3966)
-	return strings.Clone(user)
+	return userOf(&r.From().Address)
 }

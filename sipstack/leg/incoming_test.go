@@ -44,3 +44,30 @@ func TestCopiesOfAnInviteAreOneCall(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCallerIsReadAsTrunksWriteIt(t *testing.T) {
+	parser := sip.NewParser(sip.WithHeadersParsers(transport.Parsers()))
+	const asserted = "P-Asserted-Identity: "
+	for _, c := range []struct{ from, more, want string }{
+		{"<sip:+4930@b>", "", "+4930"},
+		{"<tel:+4930>", "", "+4930"},
+		{"<tel:4930;phone-context=+49>", "", "4930"},
+		{"<sip:+4930;phone-context=x@b>", "", "+4930"},
+		{"<sip:1@b>", asserted + "<tel:+4930>\r\n", "+4930"},
+		{"<sip:1@b>", asserted + "<sip:+4930@b>, <tel:+4931>\r\n", "+4930"},
+		{"<sip:1@b>", asserted + "<sip:gateway.example>, <tel:+4930>\r\n", "+4930"},
+		{"<sip:1@b>", asserted + "<sip:+4930@b>\r\nPrivacy: id\r\n", ""},
+		{"<sip:anonymous@anonymous.invalid>", "", ""},
+	} {
+		m, err := parser.ParseSIP([]byte("INVITE tel:+4930111 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKx\r\n" +
+			"From: " + c.from + ";tag=far\r\nTo: <tel:+4930111>\r\nCall-ID: c\r\nCSeq: 1 INVITE\r\n" + c.more +
+			"Content-Length: 0\r\n\r\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := m.(*sip.Request)
+		if got, to := callerOf(r), calledUsers(r); got != c.want || len(to) != 1 || to[0] != "+4930111" {
+			t.Errorf("%s %s: %q, called %q", c.from, c.more, got, to)
+		}
+	}
+}
