@@ -305,6 +305,8 @@ func (a *callIn) do(effect call.Effect) {
 	case *call.DialoutOver:
 		p.after(0, a.o, &callOver{a, e.Results})
 	case *call.DialoutSuppressed:
+	case *call.Returned:
+		w.returned(e.Command)
 	case *call.ReserveTrunk, *call.TrunkEvent, *call.ReleaseNumber, *call.Abandoned:
 		w.check.broke(nil, "call %s came in, and %T counts it as one of ours", a.core.Of.Short(), e)
 	default:
@@ -355,25 +357,24 @@ func (w *campaignWorld) refuse(p *process, id engine.LegID) {
 	}
 }
 
-// resultOfCallIn stores a result of a call that came in, and then passes it on to the contact who called back.
+// resultOfCallIn stores a result of a call that came in. Once that is over the contact who called back is told.
 func (w *campaignWorld) resultOfCallIn(id engine.AttemptID, x attempt.Result) {
 	w.ask(&request{what: "result of a call that came in",
 		event: &callResult{call.StoreResult{Call: id.Call(), Result: x}}, done: func(_ any, err error) {
 			a, _ := w.stored(id)
-			if err != nil || a.Returns == "" || a.ServedAt == nil {
-				return
+			if err == nil && a.Returns != "" && a.ServedAt != nil && a.EndedAt != nil {
+				w.returned(campaign.SubmitResult{Call: a.Returns.Call(), Result: x,
+					CalledBack: &campaign.CalledBack{Attempt: id, Talk: a.Talk()}})
 			}
-			talk := a.Talk()
-			if a.EndedAt == nil {
-				talk = w.wall().Sub(*a.ServedAt)
-			}
-			before, _ := w.stored(a.Returns)
-			c := w.byID[before.Campaign]
-			if c == nil {
-				return
-			}
-			w.ask(&request{c: c, what: "called back", event: &run.SubmitResult{Contact: before.Contact,
-				Result: call.StoreResult{Call: a.Returns.Call(), Result: x,
-					CalledBack: &campaign.CalledBack{Attempt: id, Talk: talk}}}})
 		}})
+}
+
+// returned tells the contact who called back of that call.
+func (w *campaignWorld) returned(cmd campaign.SubmitResult) {
+	id, _ := cmd.Call.Attempt()
+	before, _ := w.stored(id)
+	if c := w.byID[before.Campaign]; c != nil {
+		w.ask(&request{c: c, what: "called back", event: &run.SubmitResult{Contact: before.Contact,
+			Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result, CalledBack: cmd.CalledBack}}})
+	}
 }

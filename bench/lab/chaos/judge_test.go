@@ -56,7 +56,7 @@ func TestWhatCarrierAndDatabaseNotedIsJudged(t *testing.T) {
 	rows := []attempt.Attempt{row(1, 0, 5), row(2, 5, 9)}
 	f("", rows, carrier.Rows{call(1, 1, 5), call(2, 6, 9)})
 	f("", rows, carrier.Rows{call(1, 1, 1), call(2, 6, 9)}) // the first is refused at once
-	f("two calls to", rows, carrier.Rows{call(1, 1, 7), call(2, 6, 9)})
+	f("two calls with", rows, carrier.Rows{call(1, 1, 7), call(2, 6, 9)})
 	f("before its intent was durable", rows[:1], carrier.Rows{call(1, 1, 5), call(2, 6, 9)})
 	f("", rows[:1], carrier.Rows{call(1, 1, 5), call(3, -9, -6)}) // an earlier one
 	open := row(1, 0, 5)

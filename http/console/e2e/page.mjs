@@ -243,11 +243,11 @@ await withBrowser(
     await page.getByRole('table', { name: 'Attempts' }).waitFor();
     const attemptRow = async (n) =>
       page.getByRole('table', { name: 'Attempts' }).getByRole('row').nth(n).getByRole('cell').allInnerTexts();
-    must((await attemptRow(1))[6] === 'Busy', `a friendly reason is shown as ${(await attemptRow(1))[6]}`);
+    must((await attemptRow(1))[7] === 'Busy', `a friendly reason is shown as ${(await attemptRow(1))[7]}`);
     must(
-      (await attemptRow(2))[4] === 'still open' &&
-        (await attemptRow(2))[7].includes('89abcdef') &&
-        (await attemptRow(2))[8].trim() === 'abababab',
+      (await attemptRow(2))[5] === 'still open' &&
+        (await attemptRow(2))[8].includes('89abcdef') &&
+        (await attemptRow(2))[9].trim() === 'abababab',
       `a call that goes on shows ${JSON.stringify(await attemptRow(2))}`,
     );
     must(
