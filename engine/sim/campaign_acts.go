@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +39,12 @@ func (w *campaignWorld) act(c *campaignRecord, a *PlannedAct) {
 			Reason: "asked for", Who: operator})
 	case a.Lift > 0:
 		cmd := campaign.Lift{Campaign: c.id, Number: w.person(a.Lift - 1).Number, Who: operator}
-		w.ask(&request{c: c, what: "lift", event: &run.Lift{Command: cmd}, done: w.check.adding(c, cmd.Number)})
+		freed := []engine.PhoneNumber{cmd.Number} // with whoever has it beside others
+		persons, _ := w.store.ContactsByNumber(background, c.id, cmd.Number)
+		for i := range persons {
+			freed = slices.AppendSeq(freed, persons[i].Numbers())
+		}
+		w.ask(&request{c: c, what: "lift", event: &run.Lift{Command: cmd}, done: w.check.adding(c, freed...)})
 	case a.Erase > 0:
 		w.erase(c, w.person(a.Erase-1).Number, 5)
 	case a.Suppress > 0:
