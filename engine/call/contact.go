@@ -565,6 +565,7 @@ func (c *Contact) resultBefore(w *journal.Write, sum *contact.Attempt) {
 	version, here := c.Machine.C.Version, *sum
 	here.Callback = nil // only the other run could grant it
 	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: &here})
+	c.endOther(&here)
 	if ok && c.Machine.C.Version != version {
 		x := c.event(journal.ContactChanged)
 		x.Attempt, x.Data = sum.ID, d

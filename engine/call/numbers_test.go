@@ -178,3 +178,36 @@ func TestWhoAskedInACallNotToBeCalledIsNotDialledAgainAtAnyNumber(t *testing.T) 
 		}
 	}
 }
+
+// The result of a call of an earlier run says so too: the person is called at no other number in this one.
+func TestWhoAskedInAnEarlierRunNotToBeCalledIsCalledAtNoNumber(t *testing.T) {
+	at := ended(t, first)
+	next := func(c *contact.Contact) { withOther(c); c.Run = 2 }
+	for _, calling := range []bool{false, true} {
+		r := up(t, next, func(rl *Rules) { rl.Run = 2 })
+		if calling {
+			d := dialOf(second)
+			d.To = r.contact.Machine.C.NextNumber()
+			r.apply(d)
+			r.durable(r.call.Step)
+		}
+		m := resultOf(first, doNotCall)
+		r.apply(m)
+		r.apply(fetched(m, &at, nil))
+		c := &r.contact.Machine.C
+		if !c.Choice.Stopped() || c.HasResult || !r.write().Contacts[0].Choice.Stopped() {
+			t.Fatalf("calling %v: %+v", calling, c)
+		}
+		r.durable(r.call.Step)
+		if calling {
+			if !r.has("to self") {
+				t.Errorf("the call to the person goes on: %v", r.log)
+			}
+			continue
+		}
+		r.apply(&End{Number: callee, Reason: engine.CodeSuppressed})
+		if c := r.write().Contacts[0]; c.State != contact.Failed || c.Reason != engine.CodeSuppressed {
+			t.Errorf("%s, %s, %v", c.State, c.Reason, r.log)
+		}
+	}
+}

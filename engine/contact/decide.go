@@ -31,6 +31,7 @@ const (
 	fateClosed    fate = "window closed"
 	fateBusy      fate = "attempt lives"
 	fateUnheard   fate = "no conversation of this run"
+	fateAsked     fate = "asked in an earlier run not to be called"
 	fateBefore    fate = "older than its reopening"
 	fateEarly     fate = "not due"
 	fateInCall    fate = "in conversation"
@@ -262,7 +263,10 @@ func (m *Machine) judgeResult(ev Event) fate {
 	case !ev.Attempt.Connected:
 		return fateUnheard
 	case ev.Attempt.Run != 0 && ev.Attempt.Run != m.C.Run:
-		if m.C.Open() || m.C.DuePass != 0 {
+		switch {
+		case !m.C.Choice.Stopped() && m.chosen(ev).Stopped():
+			return fateAsked
+		case m.C.Open() || m.C.DuePass != 0:
 			return fateUnheard
 		}
 		return fateCompleted // a run for the unreached carried it over unchanged

@@ -292,6 +292,10 @@ func (m *Machine) nowhere(ev Event) bool {
 	return c.Stopped() || count > 1 && !c.left(count)
 }
 
+// stop marks a person with several numbers who asked in an earlier run not to be called: the rest of the
+// result says nothing about this one.
+func (m *Machine) stop(ev Event) { m.C.Choice = m.chosen(ev) }
+
 // goesOn says whether the person is called at another number at once, because the one that was called
 // must not be called any more.
 func (m *Machine) goesOn(ev Event) bool {
@@ -316,10 +320,11 @@ func (m *Machine) nextNumber(ev Event) {
 	m.due(ev, class, ev.Attempt.EndedAt)
 }
 
-// barsOne says that a suppression leaves the person numbers at which to be called.
+// barsOne says that a suppression leaves the person numbers at which to be called; none does whoever has
+// asked not to be called.
 func (m *Machine) barsOne(ev Event) bool {
 	c := m.C
-	if place := c.PlaceOf(ev.Number); ev.Number != "" && place >= 0 {
+	if place := c.PlaceOf(ev.Number); ev.Number != "" && place >= 0 && !c.Choice.Stopped() {
 		c.Choice |= 1 << (outAt + place)
 		return c.Choice.left(1 + c.Alternates.Len())
 	}

@@ -91,6 +91,7 @@ func resultRows() []row {
 	final := []State{Abandoned, MachineDetected, Excluded}
 	return []row{
 		ignored(States, ResultStored, fateUnheard, "nobody was talked to: the result says nothing about the contact"),
+		fated(States, ResultStored, fateAsked, "", (*Machine).stop, "none of the person's numbers is called in any run"),
 		fated(open, ResultStored, fateBusy, "", (*Machine).resultWhileBusy,
 			"the attempt, or a newer one, still lives: its end decides"),
 		fated(open, ResultStored, fateBefore, "", (*Machine).resultKept, "reopened since: it is dialled anyway"),
