@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/cadence"
+	"dialler/engine/journal"
 	"dialler/persistence/table"
 )
 
@@ -82,30 +83,37 @@ func (s *Configuration) PutCadence(ctx context.Context, c cadence.Named, at time
 // DeleteCadence removes a cadence; NotFound "cadence_not_found", Conflict "cadence_in_use", which
 // names the campaigns, while any uses it.
 func (s *Configuration) DeleteCadence(ctx context.Context, id engine.CadenceID, who engine.Who) error {
-	return s.db.InTx(ctx, "cadence not deleted", func(tx pgx.Tx) error {
-		gone, err := table.Absent(ctx, tx, "cadences", "id", string(id))
+	return s.deleteUnused(ctx, table.PartCadence, string(id), "settings->>'cadence_id' = $1", errNoCadence,
+		engine.Conflict("cadence_in_use", ""), "cadence.deleted", who)
+}
+
+// deleteUnused removes a thing that campaigns share: it is missing, or used where the condition holds for a
+// campaign.
+func (s *Configuration) deleteUnused(ctx context.Context, of *table.Part, id, usedWhere string, missing error,
+	used *engine.Error, event journal.Type, who engine.Who) error {
+	return s.db.InTx(ctx, of.Name+" not deleted", func(tx pgx.Tx) error {
+		gone, err := table.Absent(ctx, tx, of.Table, "id", id)
 		if err != nil {
 			return err
 		}
 		if gone {
-			return errNoCadence
+			return missing
 		}
-		users, err := usedBy(ctx, tx, "settings->>'cadence_id' = $1", string(id))
+		users, err := usedBy(ctx, tx, usedWhere, id)
 		if err != nil {
 			return err
 		}
 		if len(users) > 0 {
-			e := engine.Conflict("cadence_in_use", "")
-			e.Fields = users
-			return e
+			used.Fields = users
+			return used
 		}
-		rows, err := s.db.Going(ctx, tx, table.PartCadence, string(id))
+		rows, err := s.db.Going(ctx, tx, of, id)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM cadences WHERE id = $1", string(id)); err != nil {
+		if _, err := tx.Exec(ctx, "DELETE FROM "+of.Table+" WHERE id = $1", id); err != nil {
 			return err
 		}
-		return s.db.NoteWritten(ctx, tx, rows, "cadence.deleted", string(id), who)
+		return s.db.NoteWritten(ctx, tx, rows, event, id, who)
 	})
 }

@@ -195,32 +195,8 @@ func (s *Configuration) KeepCalendarFile(ctx context.Context, c *calendar.Named,
 // DeleteCalendar removes a calendar; NotFound "calendar_not_found", Conflict "calendar_in_use", which
 // names the campaigns, while any uses it.
 func (s *Configuration) DeleteCalendar(ctx context.Context, id engine.CalendarID, who engine.Who) error {
-	return s.db.InTx(ctx, "calendar not deleted", func(tx pgx.Tx) error {
-		gone, err := table.Absent(ctx, tx, "calendars", "id", string(id))
-		if err != nil {
-			return err
-		}
-		if gone {
-			return errNoCalendar
-		}
-		users, err := usedBy(ctx, tx, "settings->'calendar_ids' ? $1", string(id))
-		if err != nil {
-			return err
-		}
-		if len(users) > 0 {
-			e := engine.Conflict("calendar_in_use", "")
-			e.Fields = users
-			return e
-		}
-		rows, err := s.db.Going(ctx, tx, table.PartCalendar, string(id))
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, "DELETE FROM calendars WHERE id = $1", string(id)); err != nil {
-			return err
-		}
-		return s.db.NoteWritten(ctx, tx, rows, "calendar.deleted", string(id), who)
-	})
+	return s.deleteUnused(ctx, table.PartCalendar, string(id), "settings->'calendar_ids' ? $1", errNoCalendar,
+		engine.Conflict("calendar_in_use", ""), "calendar.deleted", who)
 }
 
 // moment is a time for the database, nil for the zero time.
