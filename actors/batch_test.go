@@ -33,6 +33,7 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 				}
 			}
 			r.suppress(number(8))
+			r.suppress(number(9))
 			r.act(campaign.ActionStart)
 			invalid := campaign.BatchResult{Status: campaign.RowInvalid,
 				Problem: &campaign.RowProblem{Code: "validation_failed"}}
@@ -47,8 +48,13 @@ func TestABatchSaysOfEachItemWhatBecameOfIt(t *testing.T) {
 				cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(n),
 					Variables: map[string]string{"batch": "yes"}})
 			}
+			for _, p := range [][2]int{{8, 22}, {9, 8}, {23, 8}} { // suppressed are the first, both, the second
+				cmd.Results = append(cmd.Results, campaign.BatchResult{})
+				cmd.Contacts = append(cmd.Contacts, campaign.NewContact{Number: number(p[0]),
+					Alternates: contact.NewAlternates([]contact.Alternate{{Number: number(p[1])}})})
+			}
 			want := []campaign.RowStatus{"invalid", "duplicate", "excluded", "excluded", "suppressed", "added", "invalid",
-				"duplicate", "added"}
+				"duplicate", "added", "added", "suppressed", "added"}
 			if !sticky {
 				want[2], want[3] = "readmitted", "added"
 			}

@@ -10,6 +10,7 @@ import (
 	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/fleet"
 )
 
 // bots replaces the configured bots.
@@ -20,6 +21,48 @@ func (r *rig) bots(list ...engine.Bot) {
 		r.t.Fatal(err)
 	}
 	synctest.Wait()
+}
+
+// Whoever saves a bot sees whether it takes calls; nobody need be called for that.
+func TestABotIsAskedWhenItIsSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, steady(2*time.Second, 20*time.Second), nil)
+		defer r.tree.Close()
+		r.world.BreakBot("ws://away", "connection refused")
+		list := []engine.Bot{
+			{ID: "bot", Name: "Known", Active: true, Seats: 5, Endpoints: []string{botURL}},
+			{ID: "away", Name: "Away", Active: true, Seats: 5, Endpoints: []string{"ws://away"}},
+			{ID: "off", Name: "Off", Seats: 5, Endpoints: []string{"ws://off"}},
+			{ID: "phone", Name: "By SIP", Active: true, Seats: 5, Endpoints: []string{"sip:anna@bot.example.org"}},
+		}
+		r.bots(list...)
+		health := func(want map[engine.BotID]fleet.EndpointHealth) {
+			t.Helper()
+			all, err := r.tree.BotStatuses(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for id, h := range want {
+				if all[id].Health != h {
+					t.Errorf("%s is %s, want %s", id, all[id].Health, h)
+				}
+			}
+		}
+		health(map[engine.BotID]fleet.EndpointHealth{"bot": fleet.Up, "away": fleet.Down, "off": fleet.Unknown,
+			"phone": fleet.Unknown})
+		asked := r.world.Questions()
+		r.bots(list...) // nothing new: what is known counts
+		if n := r.world.Questions(); n != asked {
+			t.Errorf("%d questions more", n-asked)
+		}
+		r.world.MendBot("ws://away")
+		time.Sleep(2 * time.Second) // virtual
+		synctest.Wait()
+		health(map[engine.BotID]fleet.EndpointHealth{"away": fleet.Up})
+		if n := r.world.Invited(); n > 0 {
+			t.Errorf("%d people were called", n)
+		}
+	})
 }
 
 func TestACampaignWhoseBotIsDeletedFailsAndItsConversationsFinish(t *testing.T) {

@@ -162,10 +162,13 @@ func (t *Tree) SubmitResult(ctx context.Context, cmd campaign.SubmitResult) erro
 // one. One that comes before the end is passed on with it.
 func (t *Tree) returned(ctx context.Context, cmd campaign.SubmitResult) error {
 	a, err := t.stored(ctx, cmd.Call)
-	if err != nil || !a.Inbound || a.Returns == "" || a.ServedAt == nil || a.EndedAt == nil {
+	if err != nil || !a.Inbound || a.Returns == "" || a.ServedAt == nil || a.EndedAt == nil ||
+		a.Result == nil {
 		return err
 	}
-	cmd.Call, cmd.CalledBack = a.Returns.Call(), &campaign.CalledBack{Attempt: a.ID, Talk: a.Talk()}
+	// What the row has now counts, whenever it was given: the contact may have heard an earlier word.
+	cmd.Late, cmd.Result = false, *a.Result
+	cmd.Call, cmd.CalledBack = a.Returns.Call(), &campaign.CalledBack{Attempt: a.ID, From: a.To, Talk: a.Talk()}
 	return t.calls.Returned(ctx, cmd)
 }
 
@@ -241,6 +244,9 @@ func (t *Tree) LiveCalls() int64 { return t.stats.Calls.Live() }
 func (t *Tree) Destination(to number.Callee) error {
 	return t.calls.Destinations.Now().JudgeCallee(to, "")
 }
+
+// OnlyCountry is the country to which this installation calls when there is no other, "" otherwise.
+func (t *Tree) OnlyCountry() string { return t.calls.Destinations.Now().Only() }
 
 // SetRules changes the allowed countries and the limits of calls to one number, as in Config. It
 // applies from the next intent to dial.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/campaign"
 )
@@ -95,4 +96,40 @@ func TestAHandOverAnswersWhatIsUnderWay(t *testing.T) {
 			r.until(time.Minute, "it acts", func() bool { return r.detail().Live.InProgress == 10 })
 		}
 	})
+}
+
+// Whatever the last call came to, its campaign is completed within a second of it.
+func TestACampaignIsCompletedAsItsLastContactIs(t *testing.T) {
+	for last, s := range map[string]actortest.Script{
+		"answered":       steady(2*time.Second, 10*time.Second)("", 0),
+		"busy":           {Ring: 9 * time.Second, Code: 486},
+		"unanswered":     {Ring: time.Hour, Code: 200},
+		"no such number": {Ring: 9 * time.Second, Code: 404},
+	} {
+		t.Run(last, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(n engine.PhoneNumber, _ int) actortest.Script {
+					if n == number(8) {
+						return s
+					}
+					return actortest.Script{Ring: time.Second, Code: 486}
+				}, func(s *campaign.Settings) { s.MaxAttempts, s.Concurrency = 1, 3 })
+				defer r.tree.Close()
+				r.results()
+				r.add(9)
+				r.act(campaign.ActionStart)
+				r.until(time.Hour, "campaign completed", r.completed)
+				seen := time.Now()
+				var ended time.Time
+				for _, a := range r.attempts() {
+					if a.EndedAt.After(ended) {
+						ended = *a.EndedAt
+					}
+				}
+				if late := seen.Sub(ended); late > time.Second {
+					t.Errorf("%v after the end of the last call", late)
+				}
+			})
+		})
+	}
 }

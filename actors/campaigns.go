@@ -69,6 +69,15 @@ func (t *Tree) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.Ba
 		&core.AddRows{Command: cmd.AddContacts, Batch: &cmd}))
 }
 
+// UndoImport takes back the contacts of a file that were never dialled and that nothing else has named; it
+// returns after the first page, which may have been the last.
+func (t *Tree) UndoImport(ctx context.Context, cmd campaign.UndoImport) (campaign.ImportUndo, error) {
+	if err := t.writers.Database.Err(); err != nil {
+		return campaign.ImportUndo{}, err
+	}
+	return ask[campaign.ImportUndo](ctx, t, t.campaigns, toRun(cmd.Campaign, &core.UndoImport{Command: cmd}))
+}
+
 // Trigger adds one contact and dials or queues it.
 func (t *Tree) Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
 	if err := t.writers.Database.Err(); err != nil {

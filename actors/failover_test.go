@@ -176,3 +176,44 @@ func TestACallThatWaitsForATrunkIsWithdrawn(t *testing.T) {
 		}
 	}, contact.Failed, engine.OutcomeCongestion)
 }
+
+// A campaign's bursts, below the calls a second of the first trunk, stay on it; equal trunks share
+// them by weight.
+func TestABurstStaysOnTheFirstTrunkAndWeightsHoldInIt(t *testing.T) {
+	f := func(name string, trunks []engine.TrunkSettings, want func(first, second int) bool) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// Everybody is engaged after a second, so that all lines are free together, five times.
+				busy := func(engine.PhoneNumber, int) actortest.Script {
+					return actortest.Script{Ring: time.Second, Code: 486}
+				}
+				r := newRig(t, busy, func(s *campaign.Settings) { s.Concurrency, s.MaxAttempts, s.RetryOnSystem = 40, 1, nil })
+				defer r.tree.Close()
+				r.store.View(func() { r.store.BotList[0].Seats = 40 })
+				if err := r.tree.BotsChanged(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				r.trunks(trunks)
+				time.Sleep(2 * time.Second) // virtual: the buckets are full
+				r.add(200)
+				r.act(campaign.ActionStart)
+				r.until(time.Minute, "campaign completed", r.completed)
+				r.check()
+				by := map[engine.TrunkID]int{}
+				for _, a := range r.attempts() {
+					by[a.Trunk]++
+				}
+				if by["first"]+by["second"] != 200 || !want(by["first"], by["second"]) {
+					t.Errorf("%v", by)
+				}
+			})
+		})
+	}
+	first := engine.TrunkSettings{ID: "first", Active: true, CPSCap: 50, ChannelCap: 500}
+	second := first
+	second.ID, second.Priority = "second", 1
+	f("priority", []engine.TrunkSettings{first, second}, func(_, second int) bool { return second == 0 })
+	first.Weight, second.Priority, second.Weight = 3, 0, 1
+	f("weight", []engine.TrunkSettings{first, second},
+		func(first, _ int) bool { return first > 130 && first < 170 })
+}

@@ -12,6 +12,7 @@ import (
 	"dialler/actors/actortest"
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 )
@@ -491,6 +492,46 @@ func TestResultsOfADialoutThatComeTogetherAreAllAnswered(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The message is lost with which the actor of a call crashes; what it waits for because of that never comes.
+func TestACallThatCrashedWithItsResultIsOver(t *testing.T) {
+	for _, lost := range []any{&call.StoreResult{}, &call.Durable{}} {
+		for _, over := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%T, over %v", lost, over), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(t, steady(2*time.Second, 40*time.Second), nil)
+					defer r.tree.Close()
+					r.store.View(func() { r.store.Nums = []engine.NumberSettings{{Number: "+4930111111", State: "active"}} })
+					r.tree.NumberChanged(r.store.Nums[0])
+					time.Sleep(time.Second) // virtual
+					a, err := r.tree.Dialout(context.Background(), campaign.Dialout{Bot: "bot", To: number(1)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.until(time.Minute, "a conversation", func() (talking bool) {
+						r.world.View(func() { talking = r.world.PeakBots == 1 })
+						return talking
+					})
+					if over {
+						time.Sleep(time.Hour) // virtual
+					}
+					r.faults.InCall(lost)
+					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+					defer cancel()
+					_ = r.tree.SubmitResult(ctx, campaign.SubmitResult{Call: a.CallID, Result: attempt.Result{Disposition: "ok"}})
+					time.Sleep(time.Hour) // virtual
+					if n := r.tree.Stats().Actors.Restarts.Load(); n != 1 {
+						t.Errorf("%d faults", n)
+					}
+					left := r.faults.Ends()
+					if left.Look(); left.Seen() != 0 {
+						t.Errorf("%d actors are left of the call", left.Seen())
+					}
+				})
+			})
+		}
+	}
 }
 
 func TestAnIdleCampaignGivesItsSeatsToOthers(t *testing.T) {

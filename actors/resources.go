@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	campaignactor "dialler/actors/campaign"
+	dialoutactor "dialler/actors/dialout"
 	fleetactor "dialler/actors/fleet"
 	numberactor "dialler/actors/number"
 	trunkactor "dialler/actors/trunk"
@@ -101,6 +102,17 @@ func (t *Tree) TrunkHealth(h engine.TrunkHealth) { t.sys.Root.Send(t.trunks, &h)
 func (t *Tree) NumberChanged(n engine.NumberSettings) {
 	t.calls.Destinations.Add(n.Number)
 	t.sys.Root.Send(t.numbers, &numberactor.Configured{List: []engine.NumberSettings{n}})
+	t.sys.Root.Send(t.dialout, &dialoutactor.Numbers{Also: n.Number})
+}
+
+// NumbersKnown makes the tree apply all configured numbers; calls to others ask nobody.
+func (t *Tree) NumbersKnown(list []engine.NumberSettings) {
+	all := make([]engine.PhoneNumber, len(list))
+	for i := range list {
+		all[i] = list[i].Number
+		t.NumberChanged(list[i])
+	}
+	t.sys.Root.Send(t.dialout, &dialoutactor.Numbers{All: all})
 }
 
 // NumberStatuses returns the status of the outbound numbers that are configured or were used.

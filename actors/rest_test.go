@@ -508,3 +508,40 @@ func TestAContactThatComesToRestDuringALookIsDialledWhenItIsDue(t *testing.T) {
 		}
 	})
 }
+
+// A campaign completes within a second after its last contact became final, however that came about.
+func TestACampaignCompletesWithinASecondAfterItsLastContact(t *testing.T) {
+	busy := func(engine.PhoneNumber, int) actortest.Script { return actortest.Script{Ring: time.Second, Code: 486} }
+	f := func(how string, script func(engine.PhoneNumber, int) actortest.Script, results bool,
+		edit func(*campaign.Settings)) {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, script, edit)
+				defer func() { r.tree.Close() }()
+				if results {
+					r.results()
+				}
+				r.add(7)
+				r.act(campaign.ActionStart)
+				r.until(24*time.Hour, "completed", r.completed)
+				r.check()
+				var last time.Time
+				r.store.View(func() {
+					for c := range r.store.AllContacts() {
+						if c.UpdatedAt.After(last) {
+							last = c.UpdatedAt
+						}
+					}
+				})
+				if took := r.campaignRow().CompletedAt.Sub(last); took < 0 || took > time.Second {
+					t.Errorf("completed %v after its last contact", took)
+				}
+			})
+		})
+	}
+	f("engaged", busy, false, func(s *campaign.Settings) { s.MaxAttempts = 1 })
+	f("engaged twice", busy, false, func(s *campaign.Settings) { s.MaxAttempts = 2 })
+	f("one after the other", busy, false, func(s *campaign.Settings) { s.MaxAttempts, s.Concurrency = 1, 1 })
+	f("with results", steady(time.Second, 7*time.Second), true, nil)
+	f("without results", steady(time.Second, 7*time.Second), false, func(s *campaign.Settings) { s.RetryOnSystem = nil })
+}

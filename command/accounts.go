@@ -89,7 +89,7 @@ type keyCmd struct {
 type keyCreateCmd struct {
 	storeFlags `embed:""`
 	Name       string   `arg:"" help:"What the key is for, one per CRM or integration."`
-	Scopes     []string `help:"dialout, trigger, exclude, results, read; all when empty."`
+	Scopes     []string `help:"${help_key_scopes}"`
 }
 
 // Run creates a key.

@@ -98,6 +98,7 @@ type benchLoadCmd struct {
 	Step      int           `help:"Resolution of the search." default:"25"`
 	List      int           `help:"${help_bench_load_list}" placeholder:"N"`
 	ListMB    int           `name:"list-mb" help:"${help_bench_load_list_mb}" placeholder:"MB"`
+	ListTimed bool          `name:"list-timed" help:"${help_bench_load_list_timed}"`
 	Leak      int           `help:"${help_bench_load_leak}" placeholder:"N"`
 	Soak      time.Duration `help:"${help_bench_load_soak}" placeholder:"30m"`
 	Nodes     int           `help:"${help_bench_load_nodes}" placeholder:"N"`
@@ -118,7 +119,7 @@ func (b *benchLoadCmd) Run() error {
 	cfg := load.Config{
 		Binary: self, Rate: b.Rate, Duration: b.Duration, Talk: b.Talk, Ring: b.Ring, Media: b.Media, AMD: b.AMD,
 		Seats: b.Seats, Trunk: b.Trunk, SIPp: b.SIPp, Bot: b.Bot, Symmetric: b.Symmetric,
-		FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step,
+		FindMax: b.FindMax, MaxRate: b.MaxRate, Step: b.Step, ListTimed: b.ListTimed,
 		Profiles: b.Pprof, Keep: b.Keep, Env: b.EngineEnv,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}

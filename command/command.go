@@ -60,8 +60,7 @@ func parse(args []string) (*cli, *kong.Context, error) {
 		kong.DefaultEnvars("DIALLER"),
 		kong.Vars{"default_sip": process.DefaultSIP, "default_http": process.DefaultHTTP,
 			"first_admin": process.FirstAdminEmail},
-		help,
-		kong.Vars(process.FlagHelp),
+		kong.PostBuild(insertHelp),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Resolvers(from),
 	}

@@ -213,6 +213,7 @@ func TestCommandsRefuseWhatTheAPIRefuses(t *testing.T) {
 		`"nonsense" is no scope of a key`:         {"key", "create", "crm", "--scopes", "dialout,nonsense"},
 		`"bad" must be an e-mail address`:         {"user", "add", "bad", "--role", "viewer"},
 		`"Ada <a@b.c>" must be an e-mail address`: {"user", "add", "Ada <a@b.c>"},
+		`--empty starts no campaign`:              {"sandbox", "--empty", "--exit"},
 	} {
 		if _, err := ran(args...); err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
 			t.Errorf("%q: %v", args, err)

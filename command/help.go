@@ -1,10 +1,39 @@
 package command
 
-import "github.com/alecthomas/kong"
+import (
+	"cmp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"dialler/process"
+)
+
+// insertHelp replaces ${help_…}, to which the tags refer, by its text. As variables of kong the texts would be read
+// once for each flag, which is most of a second of CPU time a start.
+func insertHelp(k *kong.Kong) error {
+	insert := func(text *string) {
+		name, ok := strings.CutPrefix(*text, "${")
+		if name, ok = strings.CutSuffix(name, "}"); ok {
+			*text = cmp.Or(help[name], process.FlagHelp[name], *text)
+		}
+	}
+	return kong.Visit(k.Model.Node, func(node kong.Visitable, next kong.Next) error {
+		switch node := node.(type) {
+		case *kong.Node:
+			insert(&node.Help)
+		case *kong.Value:
+			insert(&node.Help)
+		case *kong.Flag:
+			insert(&node.Help)
+		}
+		return next(nil)
+	})
+}
 
 // help has the longer texts of --help, by the file of their command. Tags refer to them:
 // ${help_sandbox}.
-var help = kong.Vars{
+var help = map[string]string{
 	"help_completion": "Print a script by which a shell completes commands and flags: " +
 		"source <(dialler completion bash).",
 	"help_config_check": "Say everything that is wrong with the settings, with file, line and setting; nothing is " +
@@ -14,6 +43,8 @@ var help = kong.Vars{
 	"help_log_level":   "Minimum level of log lines: debug, info, warn, error.",
 	"help_sandbox": "Run the dialler with a model carrier, a model bot and a " +
 		"campaign of 400 contacts, all on this machine.",
+	"help_sandbox_empty": "Set nothing up and start no campaign: the console's checklist offers the model carrier, " +
+		"where everybody answers, and the model bot.",
 	"help_bot_check": "Hold one conversation with a bot, as a call would, and explain what is wrong. " +
 		"Exit status 1 when calls with it fail.",
 
@@ -47,6 +78,8 @@ var help = kong.Vars{
 	"help_bench_load_list": "Instead of measuring calls: import a list of this many contacts, " +
 		"dial some of them, stop, and report the engine's memory.",
 	"help_bench_load_list_mb": "With --list: only import it, as a file of this many megabytes.",
+	"help_bench_load_list_timed": "With --list: its contacts have times, priorities and several numbers, and the " +
+		"campaign a cadence and the best hour.",
 	"help_bench_load_leak": "Instead of measuring calls: place this many calls, ending " +
 		"in every way, and report what is left of them.",
 	"help_bench_load_soak": "Instead of measuring calls: place calls at the rate for this long, and " +
@@ -119,6 +152,7 @@ var help = kong.Vars{
 	"help_store_signing_key": "The installation's key, which signs what is done to its record; signing_key.pem in the " +
 		"data folder when empty.",
 
+	"help_key_scopes": "What it may do (docs/access.md); dialout, results, read, trigger and exclude when empty.",
 	"help_key_rotate": "Change the signing key: the present one signs the new one. Every node is then given the new " +
 		"file; within ten minutes it needs no restart.",
 	"help_key_rotate_new": "The new key, an Ed25519 private key in PEM; one is made when empty.",

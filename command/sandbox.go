@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/promise"
+	"dialler/engine/setup"
 	"dialler/http/access"
 	"dialler/process"
 )
@@ -31,6 +33,7 @@ type sandboxCmd struct {
 	Seats         int    `help:"Seats of the model bot, and the campaign's concurrency." default:"24"`
 	Seed          uint64 `help:"Seed of the model world: the same seed, the same callees." default:"1"`
 	Name          string `help:"Name of the sandbox campaign; the time when empty." placeholder:"NAME"`
+	Empty         bool   `help:"${help_sandbox_empty}"`
 	Exit          bool   `help:"End when the campaign has ended; exit status 0 only if the ledgers agree."`
 	JSON          bool   `name:"json" help:"Print the summary as JSON on standard output, and nothing else."`
 	NoOpen        bool   `help:"Do not open the console in the browser."`
@@ -93,6 +96,14 @@ type sandboxSummary struct {
 	Failures    []string `json:"failures"`
 }
 
+// Validate refuses to wait for the end of a campaign that is not started.
+func (s *sandboxCmd) Validate() error {
+	if s.Empty && (s.Exit || s.JSON) {
+		return errors.New("--empty starts no campaign: leave out --exit and --json")
+	}
+	return nil
+}
+
 // Run starts the sandbox, runs its campaign, and reports.
 func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	up := &serving{started: make(chan struct{})}
@@ -110,6 +121,10 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	}
 	quiet := log.Level(zerolog.WarnLevel)
 	cc, bc := sandboxWorld(s.Seed, &quiet)
+	if s.Empty {
+		cc.Mix, cc.Profile = nil, []carrier.Behaviour{{Kind: carrier.Human, Ring: draw.Between(2*time.Second, 4*time.Second)}}
+		bc.Conversations[0].Talk = draw.Exactly(modelTalk)
+	}
 	bc.AllowRemote = true // so that it can post to us: we may listen on all addresses
 	model, err := carrier.Start(cc)
 	if err != nil {
@@ -135,10 +150,12 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	}
 	defer p.Close()
 	say("dialler sandbox: API %s, documentation %s/api/docs", p.URL(), p.URL())
-	// Interrupted campaigns would go on dialling beside the new one, and its ledgers would not
-	// agree.
+	// Interrupted campaigns would go on dialling, and the ledgers of the new one would not agree.
 	if err := p.EndInterrupted(ctx, say); err != nil {
 		return err
+	}
+	if s.Empty {
+		return s.offer(ctx, p, model, voice, say)
 	}
 	id, err := s.seed(ctx, p, model, voice)
 	if err != nil {
@@ -179,6 +196,32 @@ func (s *sandboxCmd) Run(log zerolog.Logger) error {
 	if s.Exit && (!ended || len(sum.Failures) > 0) {
 		return fmt.Errorf("the sandbox campaign did not end as it should: %v", sum.Failures)
 	}
+	return nil
+}
+
+// modelTalk is how long the model bot talks to whoever sets the dialler up.
+const modelTalk = 20 * time.Second
+
+// offer lets the console's checklist offer the model carrier and bot, and serves until it is told to end.
+func (s *sandboxCmd) offer(ctx context.Context, p *process.Process, model *carrier.Carrier, voice *bot.Bot,
+	say func(string, ...any)) error {
+	host, port, err := splitHostPort(model.Addr())
+	if err != nil {
+		return err
+	}
+	p.OfferModel(setup.Model{Host: host, Port: port, Endpoint: voice.URL(), CallerID: "+493012345601",
+		Callee: "+4915112345678"})
+	if err := s.credentials(ctx, p, say); err != nil {
+		return err
+	}
+	page := p.URL() + "/dashboard/"
+	say("\n  Console: %s\n", page)
+	if !s.NoOpen {
+		openPage(page, os.Getenv, exec.LookPath)
+	}
+	say("No campaign is started: the console offers a model carrier and a model bot. Ctrl-C ends the sandbox.")
+	<-ctx.Done()
+	p.Drain(context.Background())
 	return nil
 }
 

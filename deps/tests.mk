@@ -2,7 +2,7 @@
 
 # The tests of one package may take this long. The jobs of `make test` take one package at a time, so that a
 # machine of two cores is able to keep the time that the SIP and RTP tests need.
-TEST_TIMEOUT  ?= 28m
+TEST_TIMEOUT  ?= 90m
 TEST_PARALLEL ?= 1
 # Vet runs once, for every package, and not again for what is compiled anew under the race detector.
 TEST := test -shuffle=on -vet=off -ldflags=-s -p $(TEST_PARALLEL) -timeout $(TEST_TIMEOUT)
@@ -41,26 +41,46 @@ BUSY := ^Test(TheInputsOfARunReplayToTheSameEffects|ADialoutIsCommandedThroughAn
 	AStandbyThatTakesOverIsGoneOnWithAndHasAllThatWasAcknowledged|DrainingPlacesNoCallAndWaitsForTheLiveOnes|$\
 	IntegratorsAreToldAndTheirLibrariesVerifyIt|APersonIsErasedOnEveryNode|ACallOverTLSWithSRTPIsHeardAtBothEnds|$\
 	AnAnswerThatCrossesTheCancelOfAnExclusionIsEndedAndServedByNobody|ADiallerThatWasKilledIsFollowedAtOnce)$$
+# Those of process that open a browser, one at a time, have Console in their names (process/e2e_console_test.go): in a
+# job of their own, no other test waits for one that waits for the browser.
+BROWSED := Console
+# ./persistence asks PostgreSQL one question after another; under the detector run its tests whose goroutines share a
+# store. The rest runs plain.
+SHARED := ^Test(Store|QueriesDoNotWaitForADatabaseThatSaysNothing|EachDialIsLearnedFromOnce|$\
+	AMessageThatIsBeingMadeIsErasedToo|LeasesAreRenewedWhileEveryOtherConnectionIsBusy|$\
+	OfManyStartsAtTheSameInstantOneIsAdmitted|WhoTakesAPlaceWaitsForTheEndOfTheOthersCalls|TooManySearchesAreRefused|$\
+	OfTwoFirstStartsOneMakesTheGenesis|ProcessesThatStartAtOnceMigrateOnce|SeveralNodesDeliverEachMessageOnce|$\
+	CallsAreWrittenWhileTheSchemaIsBroughtUpToDate|AnEndpointThatHangsHoldsUpNobodyElse|$\
+	NoEventIsMissedWhileManyCommitAtOnceAndTwoRead)$$
 # What is compiled while npm fetches the console's libraries: it does not embed the console.
 WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sipstack/...
 
 # Two jobs at a time: with three, tests of SIP and of several nodes no longer keep their time on two processors. The
-# longest begin first; those that follow find compiled what they share with them.
+# longest begin first, but not at once the two that ask PostgreSQL most, process and store; those that follow find
+# compiled what they share with them.
 test: deps ## Run every test in random order, what goroutines share under the race detector; the console's in a browser.
 	@{ $(GO) build -race $(WITHOUT_CONSOLE) && $(SHIPPED) build $(WITHOUT_CONSOLE); } & \
 		$(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@$(MAKE) -k -j2 test-process test-actors test-raced test-lab test-busy test-plain vet test-release test-long
+	@$(MAKE) -k -j2 test-process test-actors test-browser test-store test-raced test-busy test-plain vet test-release \
+		test-console test-long test-lab
 
 test-process:
-	$(PLAIN) -skip '$(BUSY)' ./process
+	$(PLAIN) -skip '$(BUSY)|$(BROWSED)' ./process
+test-browser:
+	$(PLAIN) -parallel 2 -run '$(BROWSED)' ./process
 test-actors:
 	$(RACE) -skip '$(LONG)' ./actors
 test-raced:
-	$(RACE) -skip '$(LONG)' $$($(raced) | grep -vx dialler/actors)
+	$(RACE) -skip '$(LONG)' $$($(raced) | grep -vxE 'dialler/(actors|persistence)')
+test-store:
+	@status=0; $(RACE) -run '$(SHARED)' ./persistence || status=1; \
+		$(PLAIN) -skip '$(SHARED)' ./persistence || status=1; exit $$status
 test-plain:
 	$(PLAIN) $$($(GO) list ./... | grep -vxF "$$($(raced))" | grep -vx dialler/process)
 test-lab:
 	cd bench/lab && $(PLAIN) ./...
+test-console:
+	@cd $(CONSOLE) && ../../deps/node node_modules/vitest/vitest.mjs run
 test-release:
 	cd deploy/release && $(PLAIN) ./...
 test-long:

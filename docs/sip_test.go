@@ -52,3 +52,47 @@ func TestEveryScenarioOfSIPIsNamedAndPlayed(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryRowOfSIPNamesWhatProvesIt finds a scenario, a test file or a folder of tests in each row of
+// sip.md's tables, and each of them on disk.
+func TestEveryRowOfSIPNamesWhatProvesIt(t *testing.T) {
+	page, err := os.ReadFile("sip.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := regexp.MustCompile("`([a-z0-9-]+\\.xml|(?:sipstack|media|process)/[a-z0-9_/]+(?:\\.go)?)`")
+	rows, heading := 0, true
+	for line := range strings.Lines(string(page)) {
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			heading = true
+			continue
+		case heading:
+			heading = false
+			continue
+		case strings.HasPrefix(line, "|---"):
+			continue
+		}
+		rows++
+		found := proof.FindAllStringSubmatch(line, -1)
+		if len(found) == 0 {
+			t.Errorf("nothing proves %q", strings.TrimSpace(line))
+		}
+		for _, m := range found {
+			path := filepath.Join("..", m[1])
+			if strings.HasSuffix(m[1], ".xml") {
+				path = filepath.Join("../bench/scenario/sip", m[1])
+			}
+			if info, err := os.Stat(path); err != nil {
+				t.Errorf("sip.md names %s, which is not there", m[1])
+			} else if tests, _ := filepath.Glob(filepath.Join(path, "*_test.go")); info.IsDir() && len(tests) == 0 {
+				t.Errorf("%s has no test", m[1])
+			} else if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				t.Errorf("%s is no test", m[1])
+			}
+		}
+	}
+	if rows < 100 {
+		t.Errorf("only %d rows are read", rows)
+	}
+}

@@ -212,12 +212,24 @@ var Catalogue = []CodeText{
 		"Nothing was added; upload the file again.",
 	},
 	{"import_in_progress", "Another file is being imported into this campaign", "Send this one when that is done."},
+	{"import_layout_unknown", "How the file was written is not kept: it was imported by an earlier release, or failed",
+		"Fetch the rejected rows without layout=file."},
 	{
 		"import_lost", "Rows of the file were lost in a restart of the database",
 		"Nothing was added; upload the file again.",
 	},
+	{"import_not_active", "Nothing of this file is in the campaign", "There is nothing to take back."},
 	{"import_not_found", "The campaign has no such import", "List its imports."},
+	{
+		"import_not_traceable", "It is not known which contacts this file added: an earlier release imported it",
+		"Exclude its contacts instead.",
+	},
+	{
+		"import_of_earlier_run", "The file was imported in an earlier run, which counts its contacts",
+		"Exclude its contacts instead.",
+	},
 	{"import_over", "The import has ended meanwhile", "Nothing was added; upload the file again."},
+	{"import_undo_in_progress", "Another file of this campaign is being taken back", "Try again when that is done."},
 	{
 		"import_unknown", "The campaign was restarted while the file was being imported",
 		"Nothing was added; upload it again.",
@@ -252,6 +264,10 @@ var Catalogue = []CodeText{
 	{
 		"keeper_replaced", "The node that was asked for a count does not keep it",
 		"Try again; the right node will be found.",
+	},
+	{
+		"key_above_own", "A key manages only keys that may do no more than itself",
+		"Give it fewer scopes, an earlier expiry or a smaller cap, or ask an administrator.",
 	},
 	{"key_active", "The API key is active", "Deactivate it, then delete it."},
 	{
@@ -298,6 +314,29 @@ var Catalogue = []CodeText{
 	{"not_owner", "Another node is responsible for this", "Ask the owner."},
 	{"not_utf8", "The file is not UTF-8", "Save it as CSV UTF-8."},
 	{"number_held", "Another call to this number is not over yet", "It is dialled after that call's end."},
+	{
+		"oidc_deactivated", "This account is deactivated",
+		"Ask an administrator to activate it.",
+	},
+	{
+		"oidc_email_taken", "Another account has this e-mail address",
+		"Log in with its password. Let the provider confirm the address (email_verified), and an administrator unlink " +
+			"the account if it is linked to somebody else there: single_sign_on false.",
+	},
+	{
+		"oidc_email_unconfirmed", "The identity provider does not say that the e-mail address is confirmed",
+		"Confirm it there, and let the provider tell the claim email_verified; or let an administrator make the account.",
+	},
+	{"oidc_expired", "The log-in took too long or began in another browser", "Log in again."},
+	{
+		"oidc_failed", "The identity provider's answer could not be used",
+		"Log in again; an administrator sees why in the log.",
+	},
+	{"oidc_no_email", "The identity provider told no e-mail address", "Let it give the scope email to the dialler."},
+	{"oidc_no_role", "None of your groups may use the dialler", "Ask for a group that --oidc-roles names."},
+	{"oidc_off", "No identity provider is set up", "Log in with a password, or set --oidc-issuer."},
+	{"oidc_refused", "The identity provider refused the log-in", "Log in again, or ask who runs it."},
+	{"oidc_unavailable", "The identity provider does not answer", "Try again later, or log in with a password."},
 	{"outside_window", "The calling window is closed", "Call within the window, or change it."},
 	{
 		"overloaded", "The dialler has as many requests under way as it can serve",
@@ -310,6 +349,10 @@ var Catalogue = []CodeText{
 	{
 		"owner_unreachable", "The node responsible for this cannot be reached now",
 		"Try again; another one takes over within seconds.",
+	},
+	{
+		"people_only", "This is for people who are logged in",
+		"Log in; a key has neither a session nor a password.",
 	},
 	{"person_being_added", "A trigger for this number is under way", "Erase again."},
 	{
@@ -377,6 +420,18 @@ var Catalogue = []CodeText{
 	{
 		"seals_ahead", "The file of seals has entries that the database had lost",
 		"See dialler db audit; if a backup was put back on purpose, run dialler db accept-restore.",
+	},
+	{"search_busy", "Too many searches run at the same time", "Search again in some seconds."},
+	{
+		"search_not_ready", "Contacts from before an update are still being read into the search",
+		"Search again in a minute.",
+	},
+	{"search_too_broad", "More than 5,000 contacts match", "Type more of the name or the number."},
+	{"search_too_long", "The search is too long", "Type up to 6 words and 100 characters."},
+	{"search_too_short", "The search is too short", "Type three characters, or a whole word of two."},
+	{
+		"search_too_slow", "The search took too long and was ended",
+		"Type more, or search again when the database has less to do.",
 	},
 	{
 		"secret_damaged", "A stored secret cannot be read",

@@ -45,6 +45,9 @@ type TrunkSigns struct {
 	// since its answer: a call whose audio stops is ended within 30 s.
 	CalledAt time.Duration
 	Talks    bool
+	// SilentAt is when the INVITE left that had no response although nothing else was heard since; 0 when there is none.
+	// What calls met before counts no longer then: they may all be dead.
+	SilentAt time.Duration
 	// Now is when they are judged, Within how long a call's sign counts against declined OPTIONS.
 	Now, Within time.Duration
 }
@@ -53,11 +56,12 @@ type TrunkSigns struct {
 // needs a trunk is lost whatever else it answers.
 func (s *TrunkSigns) Life() TrunkLife {
 	unasked := s.Options == TrunkNotAsked
-	called := s.CalledAt != 0 && (unasked || s.Now-s.CalledAt <= s.Within)
+	called := s.CalledAt > s.SilentAt && (unasked || s.Now-s.CalledAt <= s.Within)
+	talks := s.Talks && s.SilentAt == 0
 	switch {
 	case s.Registers && !s.Registered:
 		return TrunkLost
-	case s.Options == TrunkAnswers, called, s.Talks:
+	case s.Options == TrunkAnswers, called, talks:
 		return TrunkAlive
 	case s.Options == TrunkUnsent, s.Options == TrunkDeclines && s.Trusted:
 		return TrunkLost

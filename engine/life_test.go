@@ -31,6 +31,13 @@ func TestATrunkIsProvenByAnySignOfLifeAndLostOnlyIfItUsedToAnswer(t *testing.T) 
 	f(TrunkSigns{Options: TrunkDeclines, Trusted: true, CalledAt: before}, TrunkLost)
 	f(TrunkSigns{Options: TrunkDeclines, Trusted: true, Talks: true}, TrunkAlive)
 
+	// An INVITE without a response: what was heard before it no longer counts against declined OPTIONS.
+	f(TrunkSigns{Options: TrunkDeclines, Trusted: true, CalledAt: lately, Talks: true, SilentAt: lately + 1}, TrunkLost)
+	f(TrunkSigns{Options: TrunkDeclines, CalledAt: lately, Talks: true, SilentAt: lately + 1}, TrunkUnproven)
+	f(TrunkSigns{Options: TrunkDeclines, Trusted: true, CalledAt: lately + 2, SilentAt: lately + 1}, TrunkAlive)
+	f(TrunkSigns{Options: TrunkAnswers, Trusted: true, SilentAt: lately}, TrunkAlive)
+	f(TrunkSigns{CalledAt: before, SilentAt: lately}, TrunkUnproven) // nobody asks
+
 	f(TrunkSigns{Options: TrunkUnsent}, TrunkLost)
 	f(TrunkSigns{Options: TrunkUnsent, CalledAt: lately}, TrunkAlive)
 	f(TrunkSigns{Options: TrunkUnsent, CalledAt: before}, TrunkLost)

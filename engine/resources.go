@@ -213,13 +213,16 @@ type NumberEnd struct {
 
 // APIKey is a stored key: only its hash, and what is shown of it.
 type APIKey struct {
-	ID        KeyID        `json:"id"`
-	Name      string       `json:"name"`
-	Hash      [32]byte     `json:"-"`      // SHA-256 of the key
+	ID   KeyID    `json:"id"`
+	Name string   `json:"name"`
+	Hash [32]byte `json:"-"` // SHA-256 of the key
+	// OldHash is that of the secret before a rotation, which is valid until OldUntil; nil if there is none.
+	OldHash   *[32]byte    `json:"-"`
+	OldUntil  *time.Time   `json:"old_secret_until,omitempty"`
 	Masked    string       `json:"masked"` // "vx_AbCd…"
 	Active    bool         `json:"is_active"`
 	ExpiresAt *time.Time   `json:"expires_at"`
-	Scopes    []string     `json:"scopes,omitempty"`    // empty = all of dialout, trigger, exclude, results, read
+	Scopes    []string     `json:"scopes,omitempty"`    // empty = dialout, trigger, exclude, results, read
 	Campaigns []CampaignID `json:"campaigns,omitempty"` // empty = all
 	// DialoutsPerDay limits the calls that the key places outside campaigns within any 24 hours; 0
 	// means no limit but capacity.
@@ -244,6 +247,9 @@ type User struct {
 	// LockedUntil is when the guard on log-ins ends: until then, log-ins from a place where the
 	// user has not logged in before are processed one at a time. Nil or a past time means no guard.
 	LockedUntil *time.Time `json:"locked_until,omitempty"`
+	// Subject is whom an identity provider says that the user is, its issuer before it; "" if the user logs in with a
+	// password alone.
+	Subject string `json:"-"`
 }
 
 const (

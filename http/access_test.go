@@ -253,7 +253,7 @@ func TestAPIKeysAreShownInFullOnce(t *testing.T) {
 	for _, id := range []engine.UserID{"usr_oper", "usr_view"} {
 		b.do("GET", "/api/v1/api-keys", "", "Authorization", "Bearer "+b.token(id)).is(403, "role_too_low")
 	}
-	b.byKey("GET", "/api/v1/api-keys", "").is(401, "unauthorized")
+	b.byKey("GET", "/api/v1/api-keys", "").is(403, "scope_missing")
 }
 
 func TestLogIn(t *testing.T) {

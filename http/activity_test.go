@@ -61,7 +61,7 @@ func TestTheActivityLogShowsStartPauseResumeAndStopUnlessAskedForMore(t *testing
 	f("kinds=", "kinds unknown_value")
 	f("kinds=edit&all=true", "kinds not_both")
 	f("all=yes&page=0&x=1", "all unknown_value", "page out_of_range", "x unknown_field")
-	b.byKey("GET", path, "").is(401, "unauthorized")
+	b.byKey("GET", path, "").is(403, "scope_missing")
 	b.ports.events = nil
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_none/activity", "").is(404, "campaign_not_found")
 	b.byAdmin("GET", path, "").is(200, "")

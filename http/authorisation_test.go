@@ -19,7 +19,7 @@ POST   /api/v1/campaigns/trigger                                 trigger -
 POST   /api/v1/contacts/exclude                                  exclude -
 
 GET    /api/v1/calls                                             read viewer
-GET    /api/v1/calls/{call_id}                                   read,dialout viewer
+GET    /api/v1/calls/{call_id}                                   calls:read viewer
 DELETE /api/v1/calls/{call_id}                                   dialout operator
 POST   /api/v1/calls/{call_id}/hang-up                           dialout operator
 GET    /api/v1/calls/{call_id}/ladder                            read viewer
@@ -31,117 +31,127 @@ POST   /2010-04-01/Accounts/{account}/Calls/{call}.json          call
 
 POST   /api/v1/auth/token                                        open
 POST   /api/v1/session                                           open
+GET    /api/v1/oidc                                              open
+GET    /api/v1/oidc/log-in                                       open
+GET    /api/v1/oidc/callback                                     open
 GET    /api/v1/session                                           session
 DELETE /api/v1/session                                           session
 PUT    /api/v1/password                                          - viewer
-GET    /api/v1/api-keys                                          - admin
-POST   /api/v1/api-keys                                          - admin
-PATCH  /api/v1/api-keys/{key_id}                                 - admin
-DELETE /api/v1/api-keys/{key_id}                                 - admin
-GET    /api/v1/users                                             - admin
-POST   /api/v1/users                                             - admin
-PATCH  /api/v1/users/{user_id}                                   - admin
+GET    /api/v1/api-keys                                          keys admin
+POST   /api/v1/api-keys                                          keys admin
+PATCH  /api/v1/api-keys/{key_id}                                 keys admin
+POST   /api/v1/api-keys/{key_id}/rotate-secret                   keys admin
+DELETE /api/v1/api-keys/{key_id}                                 keys admin
+GET    /api/v1/users                                             users admin
+POST   /api/v1/users                                             users admin
+PATCH  /api/v1/users/{user_id}                                   users admin
 
-GET    /api/v1/campaigns                                         - viewer
-POST   /api/v1/campaigns                                         - operator
-GET    /api/v1/campaigns/{campaign_id}                           read viewer
-PATCH  /api/v1/campaigns/{campaign_id}                           - operator
-DELETE /api/v1/campaigns/{campaign_id}                           - operator
-GET    /api/v1/campaigns/{campaign_id}/preflight                 read viewer
-POST   /api/v1/campaigns/{campaign_id}/simulate                  - viewer
-GET    /api/v1/campaigns/{campaign_id}/windows                   - viewer
-GET    /api/v1/campaigns/{campaign_id}/live                      read viewer
-GET    /api/v1/live                                              - viewer
+GET    /api/v1/campaigns                                         campaigns:read viewer
+POST   /api/v1/campaigns                                         campaigns operator
+GET    /api/v1/campaigns/{campaign_id}                           campaigns:read viewer
+PATCH  /api/v1/campaigns/{campaign_id}                           campaigns operator
+DELETE /api/v1/campaigns/{campaign_id}                           campaigns operator
+GET    /api/v1/campaigns/{campaign_id}/preflight                 campaigns:read viewer
+POST   /api/v1/campaigns/{campaign_id}/simulate                  campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/windows                   campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/live                      campaigns:read viewer
+GET    /api/v1/live                                              campaigns:read viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts                  read viewer
 GET    /api/v1/campaigns/{campaign_id}/contacts/{contact_id}     read viewer
-POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude   - operator
-POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back - operator
-POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/retry-now - operator
-POST   /api/v1/campaigns/{campaign_id}/contacts                  - operator
+POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/exclude campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/call-back campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/contacts/{contact_id}/retry-now campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/contacts                  imports operator
 POST   /api/v1/campaigns/{campaign_id}/contacts:batch            trigger operator
 GET    /api/v1/campaigns/{campaign_id}/attempts.csv              read viewer
-GET    /api/v1/campaigns/{campaign_id}/runs                      read viewer
-GET    /api/v1/campaigns/{campaign_id}/series                    read viewer
-GET    /api/v1/campaigns/{campaign_id}/back-tests                read viewer
-GET    /api/v1/campaigns/{campaign_id}/best-hour                 read viewer
-GET    /api/v1/campaigns/{campaign_id}/breakdown                 read viewer
-GET    /api/v1/campaigns/{campaign_id}/capacity                  read viewer
-GET    /api/v1/campaigns/{campaign_id}/runs/{run}/evidence       - admin
-POST   /api/v1/campaigns/{campaign_id}/clone                     - operator
-GET    /api/v1/campaigns/{campaign_id}/activity                  - viewer
-GET    /api/v1/activity                                          - viewer
+GET    /api/v1/campaigns/{campaign_id}/runs                      campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/series                    campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/back-tests                campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/best-hour                 campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/breakdown                 campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/capacity                  campaigns:read viewer
+GET    /api/v1/campaigns/{campaign_id}/runs/{run}/evidence       evidence admin
+POST   /api/v1/campaigns/{campaign_id}/clone                     campaigns operator
+GET    /api/v1/campaigns/{campaign_id}/activity                  activity viewer
+GET    /api/v1/activity                                          activity viewer
 GET    /api/v1/campaigns/{campaign_id}/exclusions                read viewer
 GET    /api/v1/campaigns/{campaign_id}/exclusions.csv            read viewer
-POST   /api/v1/campaigns/{campaign_id}/exclusions                - operator
-POST   /api/v1/campaigns/{campaign_id}/exclusions/lift           - operator
-POST   /api/v1/campaigns/{campaign_id}/exclusions/imports        - operator
-GET    /api/v1/campaigns/{campaign_id}/imports                   - viewer
-POST   /api/v1/campaigns/{campaign_id}/imports                   - operator
-GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}       - viewer
-DELETE /api/v1/campaigns/{campaign_id}/imports/{import_id}       - operator
-GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/live  - viewer
-GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected - viewer
-GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected.csv - viewer
-POST   /api/v1/campaigns/{campaign_id}/start                     - operator
-POST   /api/v1/campaigns/{campaign_id}/pause                     - operator
-POST   /api/v1/campaigns/{campaign_id}/resume                    - operator
-POST   /api/v1/campaigns/{campaign_id}/stop                      - operator
-POST   /api/v1/campaigns/{campaign_id}/restart                   - operator
-POST   /api/v1/campaigns/{campaign_id}/cancel-restart            - operator
+POST   /api/v1/campaigns/{campaign_id}/exclusions                exclusions operator
+POST   /api/v1/campaigns/{campaign_id}/exclusions/lift           exclusions operator
+POST   /api/v1/campaigns/{campaign_id}/exclusions/imports        exclusions operator
+GET    /api/v1/campaigns/{campaign_id}/imports                   imports viewer
+POST   /api/v1/campaigns/{campaign_id}/imports                   imports operator
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}       imports viewer
+DELETE /api/v1/campaigns/{campaign_id}/imports/{import_id}       imports operator
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/live  imports viewer
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/undo  imports viewer
+POST   /api/v1/campaigns/{campaign_id}/imports/{import_id}/undo  imports operator
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected imports viewer
+GET    /api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected.csv imports viewer
+POST   /api/v1/campaigns/{campaign_id}/start                     campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/pause                     campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/resume                    campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/stop                      campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/restart                   campaigns operator
+POST   /api/v1/campaigns/{campaign_id}/cancel-restart            campaigns operator
 
 GET    /api/v1/recordings/{attempt_id}                           read admin
-DELETE /api/v1/recordings/{attempt_id}                           - admin
-GET    /api/v1/amd/reviews                                       - viewer
-GET    /api/v1/amd/reviews/{attempt_id}                          - viewer
-PUT    /api/v1/amd/reviews/{attempt_id}                          - admin
-GET    /api/v1/amd/reviews/{attempt_id}/audio                    - admin
-GET    /api/v1/amd/confusion                                     - viewer
-GET    /api/v1/amd/export.zip                                    - admin
-GET    /api/v1/voicemails                                        - viewer
-POST   /api/v1/voicemails                                        - operator
-GET    /api/v1/voicemails/{voicemail_id}/audio                   - viewer
-DELETE /api/v1/voicemails/{voicemail_id}                         - operator
-GET    /api/v1/suppressions                                      - viewer
+DELETE /api/v1/recordings/{attempt_id}                           privacy admin
+GET    /api/v1/amd/reviews                                       reviews:read viewer
+GET    /api/v1/amd/reviews/{attempt_id}                          reviews:read viewer
+PUT    /api/v1/amd/reviews/{attempt_id}                          reviews admin
+GET    /api/v1/amd/reviews/{attempt_id}/audio                    reviews admin
+GET    /api/v1/amd/confusion                                     reviews:read viewer
+GET    /api/v1/amd/export.zip                                    reviews admin
+GET    /api/v1/voicemails                                        voicemails:read viewer
+POST   /api/v1/voicemails                                        voicemails operator
+GET    /api/v1/voicemails/{voicemail_id}/audio                   voicemails:read viewer
+DELETE /api/v1/voicemails/{voicemail_id}                         voicemails operator
+GET    /api/v1/suppressions                                      suppressions viewer
 POST   /api/v1/suppressions                                      exclude operator
-POST   /api/v1/suppressions/imports                              - operator
-DELETE /api/v1/suppressions/{number}                             - admin
-DELETE /api/v1/persons/{number}                                  - admin
+POST   /api/v1/suppressions/imports                              suppressions operator
+DELETE /api/v1/suppressions/{number}                             suppressions admin
+GET    /api/v1/search                                            read viewer
+GET    /api/v1/persons/{number}                                  read viewer
+DELETE /api/v1/persons/{number}                                  privacy admin
 
-GET    /api/v1/cadences                                          - viewer
-GET    /api/v1/cadences/{cadence_id}                             - viewer
-PUT    /api/v1/cadences/{cadence_id}                             - operator
-DELETE /api/v1/cadences/{cadence_id}                             - operator
-POST   /api/v1/cadences/preview                                  - viewer
-GET    /api/v1/calendars                                         - viewer
-GET    /api/v1/calendars/choices                                 - viewer
-GET    /api/v1/calendars/{calendar_id}                           - viewer
-PUT    /api/v1/calendars/{calendar_id}                           - operator
-DELETE /api/v1/calendars/{calendar_id}                           - operator
-GET    /api/v1/calendars/{calendar_id}/windows                   - viewer
+GET    /api/v1/cadences                                          cadences:read viewer
+GET    /api/v1/cadences/{cadence_id}                             cadences:read viewer
+PUT    /api/v1/cadences/{cadence_id}                             cadences operator
+DELETE /api/v1/cadences/{cadence_id}                             cadences operator
+POST   /api/v1/cadences/preview                                  cadences:read viewer
+GET    /api/v1/calendars                                         calendars:read viewer
+GET    /api/v1/calendars/choices                                 calendars:read viewer
+GET    /api/v1/calendars/{calendar_id}                           calendars:read viewer
+PUT    /api/v1/calendars/{calendar_id}                           calendars operator
+DELETE /api/v1/calendars/{calendar_id}                           calendars operator
+GET    /api/v1/calendars/{calendar_id}/windows                   calendars:read viewer
 
-GET    /api/v1/bots                                              - viewer
-PUT    /api/v1/bots/{bot_id}                                     - admin
-DELETE /api/v1/bots/{bot_id}                                     - admin
-GET    /api/v1/trunks                                            - viewer
-GET    /api/v1/trunks/{trunk_id}                                 - viewer
-PUT    /api/v1/trunks/{trunk_id}                                 - admin
-DELETE /api/v1/trunks/{trunk_id}                                 - admin
-POST   /api/v1/trunks/{trunk_id}/test                            - admin
-GET    /api/v1/numbers                                           - viewer
-PUT    /api/v1/numbers/{number}                                  - admin
+GET    /api/v1/bots                                              bots:read viewer
+PUT    /api/v1/bots/{bot_id}                                     bots admin
+DELETE /api/v1/bots/{bot_id}                                     bots admin
+GET    /api/v1/trunks                                            trunks:read viewer
+GET    /api/v1/trunks/{trunk_id}                                 trunks:read viewer
+PUT    /api/v1/trunks/{trunk_id}                                 trunks admin
+DELETE /api/v1/trunks/{trunk_id}                                 trunks admin
+POST   /api/v1/trunks/{trunk_id}/test                            trunks admin
+GET    /api/v1/numbers                                           numbers:read viewer
+PUT    /api/v1/numbers/{number}                                  numbers admin
+GET    /api/v1/set-up                                            - viewer
+PUT    /api/v1/set-up                                            - admin
 
-GET    /api/v1/webhooks                                          - operator
-POST   /api/v1/webhooks                                          - admin
-GET    /api/v1/webhooks/{webhook_id}                             - operator
-PATCH  /api/v1/webhooks/{webhook_id}                             - admin
-DELETE /api/v1/webhooks/{webhook_id}                             - admin
-POST   /api/v1/webhooks/{webhook_id}/rotate-secret               - admin
-POST   /api/v1/webhooks/{webhook_id}/test                        - admin
-POST   /api/v1/webhooks/{webhook_id}/replay                      - admin
-GET    /api/v1/webhooks/{webhook_id}/deliveries                  - operator
-POST   /api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay - admin
+GET    /api/v1/webhooks                                          webhooks:read operator
+POST   /api/v1/webhooks                                          webhooks admin
+GET    /api/v1/webhooks/{webhook_id}                             webhooks:read operator
+PATCH  /api/v1/webhooks/{webhook_id}                             webhooks admin
+DELETE /api/v1/webhooks/{webhook_id}                             webhooks admin
+POST   /api/v1/webhooks/{webhook_id}/rotate-secret               webhooks admin
+POST   /api/v1/webhooks/{webhook_id}/test                        webhooks admin
+POST   /api/v1/webhooks/{webhook_id}/replay                      webhooks admin
+GET    /api/v1/webhooks/{webhook_id}/deliveries                  webhooks:read operator
+POST   /api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/replay webhooks admin
 
-GET    /api/v1/health                                            - viewer
+GET    /api/v1/health                                            health viewer
 GET    /healthz                                                  open
 GET    /readyz                                                   open
 GET    /metrics                                                  open
@@ -149,6 +159,9 @@ GET    /api/openapi.yaml                                         open
 GET    /api/openapi.json                                         open
 GET    /api/docs                                                 open
 `
+
+// gives are the scopes that hold another one, beside those that end in ":read", which the scope before that holds.
+var gives = map[string][]string{"calls:read": {"dialout", "read"}, "campaigns:read": {"read", "campaigns"}}
 
 // TestEveryRouteForEverybody requests every route with every kind of credential: who gets 401, who
 // 403, and who is let in.
@@ -211,6 +224,9 @@ func TestEveryRouteForEverybody(t *testing.T) {
 			for _, rank := range ranks {
 				ask(rank+" with a token", 401, "Authorization", "Bearer "+tokens[rank])
 			}
+			for name, key := range keys {
+				ask(name, 401, "X-API-Key", key)
+			}
 			ask("nobody", 401)
 			continue
 		case "call":
@@ -221,13 +237,16 @@ func TestEveryRouteForEverybody(t *testing.T) {
 			}
 			continue
 		}
-		opens := strings.Split(rule[0], ",")
+		opens := append([]string{rule[0]}, gives[rule[0]]...)
+		if noun, ok := strings.CutSuffix(rule[0], ":read"); ok && noun != "calls" {
+			opens = append(opens, noun)
+		}
 		ask("nobody", 401)
 		for name, key := range keys {
 			switch {
 			case slices.Contains(opens, name):
 				ask("a key of "+name, 0, "X-API-Key", key)
-			case slices.Contains(wire.Scopes, name) && opens[0] != "-":
+			case slices.Contains(wire.Scopes, name):
 				ask("a key of "+name, 403, "X-API-Key", key)
 			default:
 				ask(name, 401, "X-API-Key", key)

@@ -113,7 +113,9 @@ func TestLookAtCampaigns(t *testing.T) {
 	if p := b.ports.pages[0]; p != (campaign.Page{Number: 3, Size: 200, Filter: "paused"}) {
 		t.Errorf("page %+v", p)
 	}
-	b.byKey("GET", "/api/v1/campaigns", "").is(401, "unauthorized")
+	b.byKey("GET", "/api/v1/campaigns", "").is(200, "")
+	trigger := b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })
+	b.do("GET", "/api/v1/campaigns", "", "X-API-Key", trigger).is(403, "scope_missing")
 	f := func(query string, want ...string) {
 		t.Helper()
 		b.byAdmin("GET", "/api/v1/campaigns?"+query, "").is(422, "validation_failed", want...)
@@ -145,7 +147,7 @@ func TestLifecycleCommands(t *testing.T) {
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/explode", "").is(404, "route_not_found")
 	b.do("POST", "/api/v1/campaigns/cmp_1/start", "", "Authorization", "Bearer "+b.token("usr_view")).is(403,
 		"role_too_low")
-	b.byKey("POST", "/api/v1/campaigns/cmp_1/start", "").is(401, "unauthorized")
+	b.byKey("POST", "/api/v1/campaigns/cmp_1/start", "").is(403, "scope_missing")
 	b.ports.fail = &engine.Error{Kind: engine.KindConflict, Code: "preflight_failed", Detail: "No.",
 		Fields: []engine.FieldError{{Field: "number_pool", Code: "no_usable_number", Message: "no usable number"}}}
 	b.byAdmin("POST", "/api/v1/campaigns/cmp_1/start", "").is(409, "preflight_failed", "number_pool no_usable_number")

@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"io"
@@ -28,6 +29,18 @@ var contract = sync.OnceValues(func() (*openapi3.T, error) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder(wire.ContentWAV, openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.PlainBodyDecoder)
+	commas := openapi3filter.RegisteredBodyDecoder(wire.ContentCSV)
+	openapi3filter.RegisterBodyDecoder(wire.ContentCSV, func(body io.Reader, h nethttp.Header, s *openapi3.SchemaRef,
+		enc openapi3filter.EncodingFn) (any, error) {
+		text, err := io.ReadAll(body)
+		if err != nil || !bytes.HasPrefix(text, []byte("\uFEFFrejected_line;")) {
+			return commas(bytes.NewReader(text), h, s, enc)
+		}
+		rows := csv.NewReader(bytes.NewReader(text)) // it has the delimiter of another file
+		rows.Comma = ';'
+		_, err = rows.ReadAll()
+		return string(text), err
+	})
 	doc, err := openapi3.NewLoader().LoadFromData(openapiYAML)
 	if err != nil {
 		return nil, err
@@ -216,6 +229,13 @@ func TestAccessInTheOpenAPIFileIsThatOfTheRoutes(t *testing.T) {
 				// Writing routes accept a cookie only with its CSRF token.
 				if _, cookie := s["session"]; cookie && (len(s) == 2) != (rt.method != "GET") {
 					t.Errorf("%s %s: the CSRF token", rt.method, rt.path)
+				}
+			}
+		}
+		if op.Security != nil {
+			for _, s := range *op.Security {
+				if scopes, ok := s["apiKey"]; ok && !slices.Equal(scopes, []string{rt.access.Scope}) {
+					t.Errorf("%s %s: scopes %v, not %s", rt.method, rt.path, scopes, rt.access.Scope)
 				}
 			}
 		}

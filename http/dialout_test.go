@@ -1,12 +1,14 @@
 package http
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/webhook"
 )
 
 const dialoutPath = "/api/v1/sip/dialout"
@@ -44,6 +46,9 @@ func TestDialoutRefusesBodiesThatFailValidation(t *testing.T) {
 	f(`{"bot_id":"b","to_number":"`+mobile+`","connected_event":{"a":{"b":"c"}}}`, "connected_event.a wrong_type")
 	f(`{"bot_id":"b","to_number":"`+mobile+`","variables":{"a":null}}`, "variables.a wrong_type")
 	f(`{"bot_id":"b","to_number":"49151"}`, "to_number invalid_number")
+	for _, n := range []string{"+4930110", "+4930112"} { // of an area
+		f(`{"bot_id":"b","to_number":"`+n+`"}`, "to_number emergency_number")
+	}
 	f(`{"bot_id":"b","to_number":"`+mobile+`","transfer_targets":["+4930*","x"],"transfer_limit":6}`,
 		"transfer_targets[1] invalid_format", "transfer_limit out_of_range")
 	f(`{"bot_id":"b","to_number":"`+mobile+`","from_number":"x"}`, "from_number invalid_number")
@@ -160,4 +165,54 @@ func TestADialoutThatWaitsIsShownAndCancelled(t *testing.T) {
 	}
 	b.ports.fail = engine.Conflict(engine.CodeDialoutPlaced, "")
 	b.byAdmin("DELETE", path, "").is(409, "dialout_placed")
+}
+
+// Both requests that begin calls read it, and name what is wrong with it.
+func TestWhereACallIsToldOfIsReadFromTheRequest(t *testing.T) {
+	b := newBench(t)
+	dialout := func(rest string) string { return `{"bot_id":"bot_1","to_number":"` + mobile + `"` + rest + `}` }
+	const address = `,"status_callback":"https://crm.example.org/calls?order=4711"`
+	status := func(path string, body string, want int) *campaign.StatusCallback {
+		t.Helper()
+		b.byKey("POST", path, body).is(want, "")
+		if path == dialoutPath {
+			return b.ports.dialouts[len(b.ports.dialouts)-1].Status
+		}
+		return b.ports.triggers[len(b.ports.triggers)-1].Status
+	}
+	for path, body := range map[string]func(string) string{dialoutPath: dialout, triggerPath: triggerBody} {
+		want := map[string]int{dialoutPath: 201, triggerPath: 200}[path]
+		if s := status(path, body(""), want); s != nil {
+			t.Errorf("%s: %+v", path, s)
+		}
+		if s := status(path, body(address), want); s == nil || s.Types != nil ||
+			s.URL != "https://crm.example.org/calls?order=4711" {
+			t.Errorf("%s: %+v", path, s)
+		}
+		// An empty one takes the address of a contact away; a call that is yet to be has none.
+		if s := status(path, body(`,"status_callback":""`), want); (s != nil) != (path == triggerPath) ||
+			s != nil && (s.URL != "" || s.Types != nil) {
+			t.Errorf("%s: %+v", path, s)
+		}
+		s := status(path, body(address+`,"status_callback_events":["call.answered","call.ended"]`), want)
+		if s == nil || len(s.Types) != 2 || s.Types[1] != "call.ended" {
+			t.Errorf("%s: %+v", path, s)
+		}
+		f := func(rest string, wrong ...string) {
+			t.Helper()
+			b.byKey("POST", path, body(rest)).is(422, "validation_failed", wrong...)
+		}
+		f(`,"status_callback":7`, "status_callback wrong_type")
+		f(`,"status_callback":"crm.example.org"`, "status_callback invalid_format")
+		f(`,"status_callback":"https://ada:secret@crm.example.org/"`, "status_callback invalid_format")
+		f(`,"status_callback":"https://crm.example.org/`+strings.Repeat("a", webhook.URLCap)+`"`, "status_callback too_long")
+		f(address+`,"status_callback_events":["attempt.ended"]`, "status_callback_events[0] unknown_value")
+		f(`,"status_callback_events":["call.ended"]`, "status_callback_events status_callback_missing")
+		f(`,"status_callback":"","status_callback_events":["call.ended"]`, "status_callback_events status_callback_missing")
+	}
+	for _, secret := range []string{"order=4711", "ada:secret"} {
+		if strings.Contains(b.log.String(), secret) {
+			t.Errorf("%s is in the log", secret)
+		}
+	}
 }

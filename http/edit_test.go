@@ -59,7 +59,7 @@ func TestAnEditNamesItsMistakes(t *testing.T) {
 	b.byAdmin("PATCH", campaignPath, `{"version":1}`, "Content-Type", "text/plain").is(415, "unsupported_media_type")
 	b.byAdmin("PATCH", "/api/v1/campaigns/cmp_none", `{"version":1}`).is(404, "campaign_not_found")
 	b.do("PATCH", campaignPath, `{"version":1}`, "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
-	b.byKey("PATCH", campaignPath, `{"version":1}`).is(401, "unauthorized")
+	b.byKey("PATCH", campaignPath, `{"version":1}`).is(403, "scope_missing")
 	if len(b.ports.acts) != 0 {
 		t.Error("a command passed")
 	}

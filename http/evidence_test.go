@@ -24,7 +24,7 @@ func TestTheRecordOfARunIsForAdmins(t *testing.T) {
 	for _, user := range []engine.UserID{"usr_oper", "usr_view"} {
 		b.do("GET", path, "", "Authorization", "Bearer "+b.token(user)).is(403, "role_too_low")
 	}
-	b.do("GET", path, "", "X-API-Key", b.key).is(401, "unauthorized")
+	b.do("GET", path, "", "X-API-Key", b.key).is(403, "scope_missing")
 	b.byAdmin("GET", "/api/v1/campaigns/cmp_9/runs/1/evidence", "").is(404, "campaign_not_found")
 	for _, run := range []string{"3", "0", "-1", "x", "99999999999999999999"} {
 		b.byAdmin("GET", "/api/v1/campaigns/cmp_1/runs/"+run+"/evidence", "").is(404, "run_not_found")

@@ -65,7 +65,7 @@ func TestExclusionsAreListedMadeAndLifted(t *testing.T) {
 	b.byAdmin("POST", lift, `{"mobile":"`+mobile+`","match":{"a":"b"},"reason":"x"}`).is(422, "validation_failed",
 		"mobile mutually_exclusive", "reason unknown_field")
 	b.do("POST", lift, `{"mobile":"`+mobile+`"}`, "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
-	b.byKey("POST", lift, `{"mobile":"`+mobile+`"}`).is(401, "unauthorized")
+	b.byKey("POST", lift, `{"mobile":"`+mobile+`"}`).is(403, "scope_missing")
 	for err, status := range map[error]int{engine.NotFound("exclusion_not_found", "No."): 404,
 		engine.Conflict("run_over", "No."): 409} {
 		b.ports.fail = err

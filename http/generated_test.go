@@ -15,6 +15,7 @@ import (
 	"dialler/engine/redial"
 	"dialler/engine/tally"
 	"dialler/engine/window"
+	"dialler/http/wire"
 )
 
 // Files generated from the core's tables: parts of openapi.yaml, and the console's copy of the
@@ -28,6 +29,8 @@ func TestWhatIsMadeOfTheTablesIsInStep(t *testing.T) {
 		"openapi.yaml":                   document(t),
 		consoleWords + "settings.gen.ts": settingsTS(t),
 		consoleWords + "outcomes.gen.ts": outcomesTS(t),
+		consoleWords + "scopes.gen.ts":   scopesTS(t),
+		"../docs/access.md":              accessPage(t),
 	} {
 		if *update {
 			if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // as the others are
@@ -49,6 +52,7 @@ func document(t *testing.T) string {
 		lines []string
 	}{
 		{"outcomes", []string{"      enum: [" + joined(engine.Outcomes) + "]"}},
+		{"scopes", []string{"      enum: [" + strings.Join(yamlWords(wire.Scopes), ", ") + "]"}},
 		{"settings", settingsSchemas()},
 		{"changed settings", whatIfSchema()},
 		{"played settings", playedSchema()},
@@ -62,7 +66,122 @@ func document(t *testing.T) string {
 		text = before + "# begin " + part.name + "\n" + strings.Join(part.lines, "\n") + "\n" + indent +
 			"# end " + part.name + "\n" + after
 	}
-	return described(t, text)
+	return secured(t, described(t, text))
+}
+
+// accessPage is docs/access.md with the table of scopes, and which requests each opens.
+func accessPage(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), "<!-- begin scopes -->\n")
+	_, after, found := strings.Cut(rest, "<!-- end scopes -->")
+	if !ok || !found {
+		t.Fatal("docs/access.md has no table of scopes")
+	}
+	opens := map[string][]string{}
+	for _, rt := range newBench(t).server.routes {
+		opens[rt.access.Scope] = append(opens[rt.access.Scope], "`"+rt.method+" "+strings.TrimPrefix(rt.path, "/api/v1")+"`")
+	}
+	var table strings.Builder
+	table.WriteString("| scope | what it is for | includes | requests, below `/api/v1` |\n|---|---|---|---|\n")
+	for _, s := range wire.ScopeTable {
+		name := "`" + s.Name + "`"
+		if s.First {
+			name += " *"
+		}
+		var more []string
+		for _, in := range s.Includes {
+			more = append(more, "`"+in+"`")
+		}
+		fmt.Fprintf(&table, "| %s | %s | %s | %s |\n", name, s.May, strings.Join(more, ", "),
+			strings.Join(opens[s.Name], ", "))
+	}
+	return before + "<!-- begin scopes -->\n" + table.String() + "<!-- end scopes -->" + after
+}
+
+// scopesTS is the console's table of scopes.
+func scopesTS(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("// Made from http/wire/scopes.go: run go test ./http -update.\n" +
+		"export interface ScopeWords {\n  group: string;\n  may: string;\n  includes: readonly string[];\n" +
+		"  first: boolean;\n}\n\n" +
+		"export const scopeTable = {\n")
+	text := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "\\'") + "'" }
+	for _, s := range wire.ScopeTable {
+		name := s.Name
+		if strings.Contains(name, ":") {
+			name = text(name)
+		}
+		in := make([]string, len(s.Includes))
+		for i := range in {
+			in[i] = text(s.Includes[i])
+		}
+		fmt.Fprintf(&b, "  %s: {\n    group: %s,\n    may: %s,\n    includes: [%s],\n    first: %t,\n  },\n", name,
+			text(s.Group), text(s.May), strings.Join(in, ", "), s.First)
+	}
+	b.WriteString("} as const satisfies Record<string, ScopeWords>;\n")
+	return b.String()
+}
+
+// yamlWords are scopes in the form of YAML.
+func yamlWords(scopes []string) []string {
+	out := make([]string, len(scopes))
+	for i, s := range scopes {
+		if out[i] = s; strings.Contains(s, ":") {
+			out[i] = strconv.Quote(s)
+		}
+	}
+	return out
+}
+
+// secured gives each operation in openapi.yaml the credentials of its route, and the scope that a key needs.
+func secured(t *testing.T, text string) string {
+	t.Helper()
+	access := map[string]wire.Access{}
+	for _, rt := range newBench(t).server.routes {
+		access[rt.method+" "+rt.path] = rt.access
+	}
+	var path, method string
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		switch key, _, _ := strings.Cut(strings.TrimSpace(line), ":"); {
+		case strings.HasPrefix(line, "  /"):
+			path = strings.Trim(strings.TrimSuffix(strings.TrimSpace(line), ":"), `"`)
+		case strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "     "):
+			method = strings.ToUpper(key)
+		case strings.HasPrefix(line, "      security:"):
+			if want := security(access[method+" "+path], method); want != "" {
+				lines[i] = "      security: [" + want + "]"
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// security is what openapi.yaml says of who may use a route; "" for what it says itself.
+func security(a wire.Access, method string) string {
+	var ways []string
+	if a.OwnToken {
+		ways = append(ways, "{ callToken: [] }")
+	}
+	if a.Role != wire.RoleNone {
+		if !a.Session {
+			ways = append(ways, "{ bearer: [] }")
+		}
+		csrf := ", csrf: []"
+		if method == "GET" {
+			csrf = ""
+		}
+		ways = append(ways, "{ session: []"+csrf+" }")
+	}
+	if a.Scope != "" {
+		ways = append(ways, "{ apiKey: ["+yamlWords([]string{a.Scope})[0]+"] }")
+	}
+	return strings.Join(ways, ", ")
 }
 
 // described gives each figure in openapi.yaml the description from engine/tally's table.

@@ -98,6 +98,7 @@ var (
 
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	b := &bench{t: t, clock: &clock{now: testAt}, ports: newPorts(), log: &logbook{}}
+	b.ports.now = b.clock.Now
 	cfg := Config{
 		JWTSecret: secret, Now: b.clock.Now, Registry: prometheus.NewRegistry(),
 		Log: zerolog.New(b.log).Level(zerolog.DebugLevel),
@@ -109,8 +110,8 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		Campaigns: b.ports, Imports: b.ports, Evidence: b.ports, Calls: b.ports, Keys: b.ports, Users: b.ports,
 		Sessions: b.ports, Replies: b.ports, Reports: b.ports, Activity: b.ports, Bots: b.ports, Trunks: b.ports,
 		Numbers: b.ports, Health: b.ports, Destinations: b.ports, Suppressions: b.ports, Recordings: b.ports,
-		Classification: b.ports, Persons: b.ports, Webhooks: b.ports, Simulations: b.ports, Hours: b.ports,
-		Cadences: b.ports, Calendars: b.ports,
+		Classification: b.ports, Persons: b.ports, People: b.ports, Webhooks: b.ports, Simulations: b.ports, Hours: b.ports,
+		Cadences: b.ports, Calendars: b.ports, SetUp: b.ports,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -127,6 +127,18 @@ func TestAnotherNodeThatWasFasterIsReplayed(t *testing.T) {
 	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k2").is(409, "idempotency_in_progress")
 }
 
+// While a cluster is upgraded, a trigger with further numbers is refused; one that was answered before is not.
+func TestATriggerThatWasAnsweredIsAnsweredAgainWhateverRefusesItNow(t *testing.T) {
+	b := newBench(t)
+	first := b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k").is(200, "")
+	b.ports.fail = engine.Unavailable("node_version", "Finish the upgrade first.", 0)
+	a := b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "k").is(200, "")
+	if a.get("contact_id") != first.get("contact_id") || a.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("body %s", a.body)
+	}
+	b.byKey("POST", triggerPath, triggerBody(""), "Idempotency-Key", "j").is(503, "node_version")
+}
+
 func TestWithoutRepliesNothingIsCarriedOut(t *testing.T) {
 	b := newBench(t)
 	b.ports.findFail = engine.Unavailable("database", "Away.", 0)

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/journal"
 )
 
 const importsPath = "/api/v1/campaigns/cmp_1/imports"
@@ -44,6 +47,10 @@ func TestAFileIsStreamedToTheCampaign(t *testing.T) {
 	f(importsPath+"?filename=C%3A%5Clists%5Cautumn.csv", "text/csv;charset=us-ascii", 201,
 		campaign.ImportContacts{Wait: true, Filename: "autumn.csv"})
 	f(importsPath+"?wait=false&filename=%C3%BCber.csv", "text/csv", 202, campaign.ImportContacts{Filename: "über.csv"})
+	f(importsPath+"?encoding=Windows-1250&delimiter=pipe&default_country=pl", "text/csv", 201,
+		campaign.ImportContacts{Wait: true, Encoding: "windows-1250", Delimiter: "pipe", Country: "PL"})
+	b.byAdmin("POST", importsPath+"?encoding=ebcdic&delimiter=%7C", csvFile, "Content-Type", "text/csv").is(422,
+		"validation_failed", "encoding unknown_value", "delimiter unknown_value")
 	f(importsPath+"?dry_run=true&mapping=%7B%22Mobile%20no%22%3A%22phone_number%22%2C%22%C3%BC%22%3A%22%22%7D", "text/csv",
 		201, campaign.ImportContacts{Wait: true, DryRun: true, Mapping: map[string]string{"Mobile no": "phone_number",
 			"ü": ""}})
@@ -60,7 +67,7 @@ func TestImportsAndTheirRejectedRowsAreListed(t *testing.T) {
 	b.do("GET", importsPath+"?status=active", "", view...).is(422, "validation_failed", "status unknown_field")
 	b.do("GET", "/api/v1/campaigns/cmp_2/imports", "", view...).is(200, "")
 	b.do("GET", "/api/v1/campaigns/cmp_none/imports", "", view...).is(404, "campaign_not_found")
-	b.do("GET", importsPath, "", "X-API-Key", b.key).is(401, "unauthorized")
+	b.do("GET", importsPath, "", "X-API-Key", b.key).is(403, "scope_missing")
 
 	if a := b.do("GET", importsPath+"/"+string(theImport), "", view...).is(200, ""); a.get("state") != "active" {
 		t.Errorf("%s", a.body)
@@ -73,6 +80,54 @@ func TestImportsAndTheirRejectedRowsAreListed(t *testing.T) {
 	}
 	b.do("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/rejected", "", view...).is(404, "import_not_found")
 	b.do("GET", importsPath+"/"+string(theImport)+"/rejected?page_size=201", "", view...).is(422, "validation_failed")
+}
+
+// The country that was chosen for the newest file is suggested for the next, before what the campaign's own
+// numbers and zone say.
+func TestTheListOfImportsSuggestsACountryForTheNextFile(t *testing.T) {
+	b := newBench(t)
+	list := func() answer {
+		t.Helper()
+		return b.byAdmin("GET", importsPath, "").is(200, "")
+	}
+	b.ports.onDetail = func(_ context.Context, id engine.CampaignID) (campaign.Detail, error) {
+		return detail(id, campaign.Settings{Numbers: []engine.PhoneNumber{"+493012345601"}}, campaign.Running), nil
+	}
+	b.ports.listed = []campaign.Import{anImport(campaign.ImportContacts{Campaign: "cmp_1"})}
+	if got := list().get("suggested_country"); got != "DE" {
+		t.Errorf("%v is suggested by the campaign's numbers", got)
+	}
+	b.ports.listed[0].Country = "AT"
+	if got := list().get("suggested_country"); got != "AT" {
+		t.Errorf("%v is suggested after a file with AT", got)
+	}
+	b.ports.onDetail = func(context.Context, engine.CampaignID) (campaign.Detail, error) {
+		return campaign.Detail{}, engine.Unavailable("database_unavailable", "no", time.Second)
+	}
+	if a := list(); a.get("total") != 1.0 || a.get("suggested_country") != nil {
+		t.Errorf("with the campaign's node away: %s", a.body)
+	}
+}
+
+func TestRejectedRowsAreDownloadedInTheFilesOwnLayout(t *testing.T) {
+	b := newBench(t)
+	imp := anImport(campaign.ImportContacts{Campaign: "cmp_1"})
+	b.ports.theImport = func() campaign.Import { return imp }
+	b.ports.onRejected = func(int) ([]campaign.RejectedRow, error) {
+		return []campaign.RejectedRow{{Line: 3, Number: "0151 12", Reason: "invalid_number", Message: "no country",
+			Record: `"Müller; Jörg";0151 12;=1+1`},
+			{Line: 4, Reason: "duplicate", Message: "the person was erased"}}, nil
+	}
+	path := importsPath + "/" + string(theImport) + "/rejected.csv?layout=file"
+	b.byAdmin("GET", path, "").is(409, "import_layout_unknown")
+	imp.FileLayout = campaign.FileLayout{Encoding: "windows-1252", Delimiter: "semicolon", Header: "Name;Telefon;Note"}
+	a := b.byAdmin("GET", path, "").is(200, "")
+	const want = "\uFEFFrejected_line;rejected_because;Name;Telefon;Note\n" +
+		"3;no country;\"Müller; Jörg\";0151 12;'=1+1\n4;the person was erased;;;\n"
+	if string(a.body) != want {
+		t.Errorf("%q, want %q", a.body, want)
+	}
+	b.byAdmin("GET", path+"&layout=other", "").is(422, "validation_failed", "layout unknown_value")
 }
 
 // A completed file is not read again; an interrupted one is, and while one comes in, a second one
@@ -140,6 +195,45 @@ func TestAnImportIsCancelledUntilItHasComeToItsEnd(t *testing.T) {
 	}
 }
 
+func TestAnImportIsTakenBack(t *testing.T) {
+	b := newBench(t)
+	path := importsPath + "/" + string(theImport) + "/undo"
+	b.ports.undoCounts = campaign.UndoCounts{TakenBack: 5}
+	if a := b.do("GET", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(200, ""); !strings.Contains(
+		string(a.body), `"taken_back":5,"stayed":0,"reasons":{}`) {
+		t.Errorf("%s", a.body)
+	}
+	b.ports.undoCounts.Count(contact.StayDialled, 2)
+	b.ports.undoState = campaign.UndoInProgress
+	b.byAdmin("POST", path, "").is(202, "")
+	b.ports.undoState = campaign.UndoDone
+	if a := b.byAdmin("POST", path, "").is(200, ""); !strings.Contains(string(a.body),
+		`"undo":{"state":"done","taken_back":5,"stayed":2,"reasons":{"dialled":2}`) {
+		t.Errorf("%s", a.body)
+	}
+	if n := len(b.ports.undone); n != 2 || b.ports.undone[0].Import != theImport || b.ports.undone[0].Who.User == "" {
+		t.Errorf("%+v", b.ports.undone)
+	}
+	// What is done is not asked for again.
+	done := anImport(campaign.ImportContacts{Campaign: "cmp_1"})
+	done.Undo = &campaign.ImportUndo{State: campaign.UndoDone, CreatedAt: testAt, FinishedAt: &testAt}
+	b.ports.theImport = func() campaign.Import { return done }
+	b.byAdmin("POST", path, "").is(200, "")
+	if n := len(b.ports.undone); n != 2 {
+		t.Errorf("asked %d times", n)
+	}
+	b.ports.theImport = nil
+	for code, err := range map[string]error{"import_not_active": journal.ErrImportNotActive,
+		"import_of_earlier_run": journal.ErrImportOlder, "import_not_traceable": journal.ErrImportUnmarked} {
+		b.ports.undoErr = err
+		b.byAdmin("GET", path, "").is(409, code)
+		b.byAdmin("POST", path, "").is(409, code)
+	}
+	b.do("POST", path, "", "Authorization", "Bearer "+b.token("usr_view")).is(403, "role_too_low")
+	b.byAdmin("POST", path+"?x=1", "").is(422, "validation_failed", "x unknown_field")
+	b.byAdmin("POST", importsPath+"/nothing/undo", "").is(404, "import_not_found")
+}
+
 func TestTheProgressOfAnImportIsStreamedToItsEnd(t *testing.T) {
 	b := newBench(t)
 	b.overTCP()
@@ -186,10 +280,7 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 			Message: "the number stands on an earlier line"}
 	}
 	list[0].Number, list[1].Number, list[1].Message = "=HYPERLINK(1)", "+49 (x)", "-"
-	b.ports.onRejected = func(page campaign.Page) ([]campaign.RejectedRow, int, error) {
-		from := (page.Number - 1) * page.Size
-		return list[min(from, len(list)):min(from+page.Size, len(list))], len(list), nil
-	}
+	b.ports.onRejected = func(int) ([]campaign.RejectedRow, error) { return list, nil }
 	view := []string{"Authorization", "Bearer " + b.token("usr_view")}
 	path := importsPath + "/" + string(theImport) + "/rejected.csv"
 	a := b.do("GET", path, "", view...).is(200, "")
@@ -211,8 +302,8 @@ func TestRejectedRowsAreDownloadedAsAFile(t *testing.T) {
 	b.do("GET", path+"?page=2", "", view...).is(422, "validation_failed", "page unknown_field")
 	b.do("GET", "/api/v1/campaigns/cmp_2/imports/"+string(theImport)+"/rejected.csv", "", view...).is(404,
 		"import_not_found")
-	b.ports.onRejected = func(campaign.Page) ([]campaign.RejectedRow, int, error) {
-		return nil, 0, engine.Unavailable("database_unavailable", "no", time.Second)
+	b.ports.onRejected = func(int) ([]campaign.RejectedRow, error) {
+		return nil, engine.Unavailable("database_unavailable", "no", time.Second)
 	}
 	b.do("GET", path, "", view...).is(503, "database_unavailable")
 	eventually(t, "no report is counted", func() bool { return b.server.files.Sheets.Load() == 0 })

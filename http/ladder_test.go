@@ -48,8 +48,40 @@ func TestATrunkIsTestedWithOneCallThatOnlyItMayCarry(t *testing.T) {
 	b.byAdmin("POST", "/api/v1/trunks/none/test", body).is(404, "trunk_not_found")
 	b.byAdmin("POST", "/api/v1/trunks/off/test", body).is(409, "trunk_inactive")
 	b.byAdmin("POST", "/api/v1/trunks/main/test", `{"to_number":"x"}`).is(422, "validation_failed", "bot_id required")
-	b.byKey("POST", "/api/v1/trunks/main/test", body).is(401, "unauthorized")
-	if len(b.ports.dialouts) != 1 {
+	b.byKey("POST", "/api/v1/trunks/main/test", body).is(403, "scope_missing")
+	to := func(country, trunks, text string) answer {
+		t.Helper()
+		b.ports.country = country
+		for i := range b.ports.trunks {
+			b.ports.trunks[i].NumberCountry = trunks
+		}
+		return b.byAdmin("POST", "/api/v1/trunks/main/test", `{"bot_id":"bot_1","to_number":"`+text+`"}`)
+	}
+	for _, c := range []struct{ country, trunks, text, want string }{
+		{"DE", "", "0151 12345678", mobile},
+		{"DE", "", "(0151) 123-45678", mobile},
+		{"DE", "CH", "079 123 45 67", "+41791234567"}, // the trunk's country counts first
+		{"", "CH", "079/1234567", "+41791234567"},
+		{"", "", "0049 151 12345678", mobile},
+		{"", "", "+49 151 12345678", mobile},
+	} {
+		to(c.country, c.trunks, c.text).is(201, "")
+		if got := b.ports.dialouts[len(b.ports.dialouts)-1].To.E164(); got != c.want {
+			t.Errorf("%q in %s, trunk of %s, is called as %s", c.text, c.country, c.trunks, got)
+		}
+	}
+	if a := to("", "", "0151 12345678").is(422, "validation_failed", "to_number invalid_number"); !strings.Contains(
+		string(a.body), "with a leading plus, as in +49") {
+		t.Errorf("no example: %s", a.body)
+	}
+	if a := to("DE", "", "12").is(422, "validation_failed", "to_number invalid_number"); !strings.Contains(
+		string(a.body), "has this length") {
+		t.Errorf("12 is not told from another way to write: %s", a.body)
+	}
+	to("DE", "", "110").is(422, "validation_failed")
+	to("DE", "", "0151 12345678; 1").is(422, "validation_failed", "to_number invalid_number")
+	to("DE", "", strings.Repeat("1", 1000)).is(422, "validation_failed", "to_number invalid_number")
+	if len(b.ports.dialouts) != 7 { // none of those that were refused
 		t.Errorf("%d calls", len(b.ports.dialouts))
 	}
 }

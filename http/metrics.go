@@ -84,10 +84,10 @@ func newMetrics(reg prometheus.Registerer, conns *connections) (*metrics, error)
 	m.overloaded = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "dialler_http_overloaded_total",
 		Help: "Requests refused with 503 overloaded because too many were under way: those that add calls, other commands, " +
-			"reads, long bodies.",
+			"reads, log-ins by an identity provider, long bodies.",
 	}, []string{"intake"})
 	for _, name := range []string{intakeCalls.String(), intakeWords.String(), intakeCommands.String(),
-		intakeLooks.String(), bodiesLabel} {
+		intakeLooks.String(), intakeLogIns.String(), bodiesLabel} {
 		m.overloaded.WithLabelValues(name)
 	}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

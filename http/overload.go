@@ -2,6 +2,7 @@ package http
 
 import (
 	nethttp "net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,12 +26,13 @@ const (
 	intakeWords                  // results, exclusions, and everything else a machine may send
 	intakeCommands               // what only people do: pausing a campaign, changing a trunk
 	intakeLooks                  // reads
+	intakeLogIns                 // log-ins by an identity provider, which strangers begin and which may wait for it
 	intakesCount                 // number of intakes
 )
 
 // String returns the label of the intake in metrics.
 func (i intake) String() string {
-	return [...]string{"none", "calls", "reports", "commands", "reads"}[i]
+	return [...]string{"none", "calls", "reports", "commands", "reads", "log-ins"}[i]
 }
 
 const (
@@ -38,6 +40,7 @@ const (
 	wordsCap    = 1024
 	commandsCap = 128
 	looksCap    = 64
+	logInsCap   = 32
 	// bodiesCap bounds the total size of bodies in memory that are longer than bodyKeep.
 	bodiesCap = 48 << 20
 )
@@ -88,12 +91,14 @@ func intakeOf(rt *route) intake {
 	case rt.streams || !strings.HasPrefix(rt.path, "/api/v1/") && !strings.HasPrefix(rt.path, "/2010-04-01/") ||
 		strings.HasSuffix(rt.path, "/live"):
 		return intakeNone
+	case strings.HasPrefix(rt.path, "/api/v1/oidc"):
+		return intakeLogIns
 	case rt.method == nethttp.MethodGet || rt.method == nethttp.MethodHead:
 		return intakeLooks
 	case strings.HasSuffix(rt.path, "/sip/dialout"), strings.HasSuffix(rt.path, "/campaigns/trigger"),
 		strings.HasSuffix(rt.path, "/contacts"), strings.HasSuffix(rt.path, contacts.BatchSuffix):
 		return intakeCalls
-	case rt.access.Role != wire.RoleNone && rt.access.Scope == "":
+	case rt.access.Role != wire.RoleNone && !slices.Contains(wire.FirstScopes, rt.access.Scope):
 		return intakeCommands
 	}
 	return intakeWords

@@ -26,7 +26,7 @@ func TestAPersonIsErasedByAnAdministrator(t *testing.T) {
 		"why unknown_field")
 	b.byAdmin("DELETE", "/api/v1/persons/0151", "").is(422, "validation_failed", "number invalid_number")
 	b.do("DELETE", path, "", "Authorization", "Bearer "+b.token("usr_oper")).is(403, "role_too_low")
-	b.byKey("DELETE", path, "").is(401, "unauthorized")
+	b.byKey("DELETE", path, "").is(403, "scope_missing")
 	b.ports.fail = engine.Conflict("person_in_call", "a call with this person is not over yet")
 	b.byAdmin("DELETE", path, "").is(409, "person_in_call")
 }

@@ -47,7 +47,7 @@ type Health interface {
 const (
 	NoTrunk         = "no_trunk"         // no trunk is active
 	MembershipAway  = "membership_away"  // etcd, by which nodes find each other, does not answer
-	HolidaysStale   = "holidays_stale"   // a calendar's file of holidays cannot be had anew
+	HolidaysStale   = "holidays_stale"   // a calendar's file of holidays cannot be fetched again
 	STUNAway        = "stun_away"        // a STUN server does not answer; its last address stays in use
 	ExternalPrivate = "external_private" // a STUN server says a private address
 )
@@ -81,6 +81,7 @@ type Deps struct {
 	Calendars campaigns.Calendars
 	Trunks    telephony.Trunks
 	Numbers   telephony.Numbers
+	SetUp     telephony.SetUp
 	Health    Health
 
 	Destinations wire.Destinations
@@ -90,6 +91,7 @@ type Deps struct {
 	Classification amd.Classification
 	Evidence       reports.Evidence
 	Persons        exclusions.Persons
+	People         contacts.People
 	Webhooks       webhooks.Webhooks
 	Simulations    campaigns.Simulations
 	Hours          campaigns.Hours

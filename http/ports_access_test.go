@@ -16,7 +16,7 @@ func (p *ports) KeyByHash(_ context.Context, hash [32]byte) (engine.APIKey, bool
 		return engine.APIKey{}, false, p.userFail
 	}
 	for _, k := range p.keys {
-		if k.Hash == hash {
+		if k.Hash == hash || k.OldHash != nil && *k.OldHash == hash {
 			return k, true, nil
 		}
 	}
@@ -60,24 +60,11 @@ func (p *ports) ChangeKey(_ context.Context, id engine.KeyID, c access.KeyChange
 		if k.ID != id {
 			continue
 		}
-		if c.Active != nil {
-			k.Active = *c.Active
+		changed := *k
+		if err := c.Apply(&changed, p.now()); err != nil {
+			return engine.APIKey{}, err
 		}
-		if c.ExpiresAt != nil {
-			k.ExpiresAt = *c.ExpiresAt
-		}
-		if c.Name != nil {
-			k.Name = *c.Name
-		}
-		if c.DialoutsPerDay != nil {
-			k.DialoutsPerDay = *c.DialoutsPerDay
-		}
-		if c.Scopes != nil {
-			k.Scopes = *c.Scopes
-		}
-		if c.Campaigns != nil {
-			k.Campaigns = *c.Campaigns
-		}
+		*k = changed
 		return *k, nil
 	}
 	return engine.APIKey{}, engine.NotFound("key_not_found", "There is no such key.")
@@ -98,6 +85,16 @@ func (p *ports) UserByEmail(_ context.Context, email string) (engine.User, bool,
 	defer p.lock()()
 	for _, u := range p.users {
 		if u.Email == email {
+			return u, true, nil
+		}
+	}
+	return engine.User{}, false, p.userFail
+}
+
+func (p *ports) UserBySubject(_ context.Context, subject string) (engine.User, bool, error) {
+	defer p.lock()()
+	for _, u := range p.users {
+		if subject != "" && u.Subject == subject {
 			return u, true, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/engine/people"
 )
 
 func (p *ports) AddContacts(_ context.Context, c campaign.AddContacts) (campaign.AddReport, error) {
@@ -116,6 +117,8 @@ func (p *ports) Destination(to number.Callee) error {
 	return nil
 }
 
+func (p *ports) OnlyCountry() string { return p.country }
+
 func (p *ports) Contacts(_ context.Context, _ engine.CampaignID, page campaign.Page) (campaign.ContactList, error) {
 	if err := asText(page.Filter); err != nil {
 		return campaign.ContactList{}, err
@@ -191,6 +194,19 @@ func (p *ports) ActOnContact(_ context.Context, c campaign.ActOnContact) error {
 	defer p.lock()()
 	p.contactActs = append(p.contactActs, c)
 	return p.fail
+}
+
+func (p *ports) SearchPeople(_ context.Context, q contact.Search, _ int) (people.Searched, error) {
+	defer p.lock()()
+	p.sought = append(p.sought, q)
+	return p.searched, p.fail
+}
+
+func (p *ports) Person(_ context.Context, n engine.PhoneNumber) (people.Person, error) {
+	defer p.lock()()
+	found := p.person
+	found.Number = n
+	return found, p.fail
 }
 
 func (p *ports) ErasePerson(_ context.Context, n engine.PhoneNumber, suppress *bool,

@@ -70,6 +70,9 @@ func (p *ports) Imports(_ context.Context, id engine.CampaignID, page campaign.P
 	if id != "cmp_1" {
 		return nil, 0, p.fail
 	}
+	if p.listed != nil {
+		return p.listed, len(p.listed), p.fail
+	}
 	failed := anImport(campaign.ImportContacts{Campaign: id})
 	failed.State, failed.Problem, failed.FinishedAt = campaign.ImportFailed, &campaign.ImportProblem{Code: "interrupted",
 		Detail: "it was"}, nil
@@ -87,13 +90,45 @@ func (p *ports) ImportByID(_ context.Context, id engine.ImportID) (campaign.Impo
 	return anImport(campaign.ImportContacts{Campaign: "cmp_1"}), p.fail
 }
 
+func (p *ports) UndoPreview(_ context.Context, _ engine.CampaignID, _ engine.ImportID) (campaign.UndoCounts, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.undoCounts, p.undoErr
+}
+
+func (p *ports) UndoImport(_ context.Context, cmd campaign.UndoImport) (campaign.ImportUndo, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.undone = append(p.undone, cmd)
+	return campaign.ImportUndo{State: p.undoState, UndoCounts: p.undoCounts, CreatedAt: testAt, CreatedBy: cmd.Who},
+		p.undoErr
+}
+
 func (p *ports) RejectedRows(_ context.Context, _ engine.ImportID, page campaign.Page) ([]campaign.RejectedRow, int,
 	error) {
 	defer p.lock()()
 	p.pages = append(p.pages, page)
+	return rejectedRows, 2, p.fail
+}
+
+var rejectedRows = []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"},
+	{Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}
+
+func (p *ports) RejectedAfter(_ context.Context, _ engine.ImportID, line int, whole bool) ([]campaign.RejectedRow,
+	error) {
+	defer p.lock()()
+	list, err := rejectedRows, p.fail
 	if p.onRejected != nil {
-		return p.onRejected(page)
+		list, err = p.onRejected(line)
 	}
-	return []campaign.RejectedRow{{Line: 17, Number: "0151", Reason: "invalid_number", Message: "m"},
-		{Line: 19, Number: mobile, Reason: "duplicate", Message: "m"}}, 2, p.fail
+	var out []campaign.RejectedRow
+	for _, r := range list {
+		if !whole {
+			r.Record = ""
+		}
+		if r.Line > line && len(out) < 1000 {
+			out = append(out, r)
+		}
+	}
+	return out, err
 }

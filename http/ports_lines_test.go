@@ -8,6 +8,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/fleet"
 	"dialler/engine/numberpool"
+	"dialler/engine/setup"
 	"dialler/engine/trunk"
 	"dialler/http/telephony"
 )
@@ -50,6 +51,19 @@ func (p *ports) PutBot(_ context.Context, b engine.Bot, keep bool, _ engine.Who)
 	p.bots = append(p.bots, b)
 	return b, true, nil
 }
+
+func (p *ports) SetUpNotes(context.Context) (called, hidden bool, err error) {
+	defer p.lock()()
+	return p.called, p.hidden, nil
+}
+
+func (p *ports) HideSetUp(_ context.Context, hidden bool) error {
+	defer p.lock()()
+	p.hidden = hidden
+	return nil
+}
+
+func (p *ports) ModelPeers() *setup.Model { return p.model }
 
 func (p *ports) Trunks(context.Context) ([]engine.TrunkSettings, error) {
 	defer p.lock()()

@@ -20,13 +20,17 @@ import (
 	"dialler/engine/calendar"
 	"dialler/engine/callee"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/forecast"
 	"dialler/engine/journal"
+	"dialler/engine/people"
+	"dialler/engine/setup"
 )
 
 // ports fakes the rest of the dialler: requests are recorded, answers can be replaced.
 type ports struct {
 	mu      sync.Mutex
+	now     func() time.Time
 	keys    []engine.APIKey
 	users   []engine.User
 	replies map[engine.Idempotency]journal.Reply
@@ -48,6 +52,10 @@ type ports struct {
 	exclusions         []journal.Exclusion
 	excludeCap         int // beyond it they fail; 0 = never
 	importedExclusions []campaign.ExclusionsImported
+	undone             []campaign.UndoImport
+	undoCounts         campaign.UndoCounts
+	undoState          campaign.UndoState
+	undoErr            error
 	lifts              []campaign.Lift
 	dialouts           []campaign.Dialout
 	ladder             []engine.SIPMessage
@@ -60,6 +68,7 @@ type ports struct {
 	acts               []campaign.Act
 	clones             []campaign.Clone
 	onClone            func(context.Context)
+	listed             []campaign.Import
 	pages              []campaign.Page
 	kinds              [][]journal.Type // of the requested activity
 	events             []journal.Event
@@ -83,6 +92,9 @@ type ports struct {
 	forced             []bool // of the bots deleted
 	trunks             []engine.TrunkSettings
 	numbers            []engine.NumberSettings
+	country            string // the only one that is called
+	called, hidden     bool   // as the set-up knows it
+	model              *setup.Model
 	people             callee.People
 	backTests          []forecast.RunBackTest
 	hours              besthour.Table
@@ -92,6 +104,9 @@ type ports struct {
 	keep                  bool
 
 	erasures []string
+	sought   []contact.Search
+	searched people.Searched
+	person   people.Person
 
 	hooks hooks
 
@@ -116,7 +131,7 @@ type ports struct {
 	cancelled   []engine.ImportID
 	cancelledAs campaign.Import
 	batches     []campaign.AddBatch
-	onRejected  func(campaign.Page) ([]campaign.RejectedRow, int, error)
+	onRejected  func(after int) ([]campaign.RejectedRow, error)
 	onPart      func(campaign.AttemptsQuery) ([]campaign.ReportedAttempt, error)
 	onSeries    func(campaign.SeriesQuery) (campaign.Series, error)
 	onBreakdown func(engine.CampaignID, int) (campaign.Breakdown, error)
@@ -130,6 +145,7 @@ type ports struct {
 
 func newPorts() *ports {
 	p := &ports{
+		now:     func() time.Time { return testAt },
 		replies: map[engine.Idempotency]journal.Reply{}, used: map[engine.KeyID]time.Time{},
 		sessions: map[[32]byte]engine.UserSession{}, failures: map[engine.UserID]int{},
 		bots: []engine.Bot{{ID: "bot_1", Name: "Anna", Active: true, Seats: 5, Account: theAccount, AuthToken: "bot-secret",

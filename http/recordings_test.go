@@ -29,7 +29,7 @@ func TestARecordingIsHeardByAdminsAndKeysThatRead(t *testing.T) {
 	}
 	b.do("GET", path, "", "X-API-Key", b.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })).is(403,
 		"scope_missing")
-	b.do("DELETE", path, "", "X-API-Key", b.key).is(401, "unauthorized")
+	b.do("DELETE", path, "", "X-API-Key", b.key).is(403, "scope_missing")
 	// To a key of another campaign it is not found, whether it exists or not.
 	other := b.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_2"} })
 	b.do("GET", path, "", "X-API-Key", other).is(404, "recording_not_found")

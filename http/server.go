@@ -87,6 +87,8 @@ type Config struct {
 	// StrictTransport makes browsers use only HTTPS from the first response on. Do not set it with
 	// a certificate that they do not trust, because then no user could get past the warning.
 	StrictTransport bool
+	// OIDC is the identity provider by which people may log in; nil if there is none.
+	OIDC *access.OIDC
 	// PlainWebhooks allows webhooks to http URLs.
 	PlainWebhooks bool
 
@@ -220,11 +222,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.conns.cap, s.conns.least = cfg.ConnectionCap, waitLeast
 	s.gates.cap = [...]int64{intakeCalls: int64(cfg.IntakeCap), intakeWords: wordsCap, intakeCommands: commandsCap,
-		intakeLooks: looksCap}
+		intakeLooks: looksCap, intakeLogIns: logInsCap}
 	s.requests.New = func() any { return new(wire.Request) }
 	s.files = download.New(s.host, cfg.ReportPatience, s.metrics.cut)
 	s.gate = access.NewGate(access.Config{JWTSecret: cfg.JWTSecret, TokenTTL: cfg.TokenTTL,
 		SecureCookies: cfg.SecureCookies,
+		OIDC:          cfg.OIDC,
 		KeyCacheTTL:   cfg.KeyCacheTTL, SharedKeys: cfg.SharedKeys, KeyRate: cfg.KeyRate, KeyBurst: cfg.KeyBurst,
 		Log: cfg.Log, Now: cfg.Now}, access.Stores{Keys: deps.Keys, Users: deps.Users, Sessions: deps.Sessions},
 		s.metrics.limited)
@@ -249,6 +252,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		s.files,
 		contacts.Ports{
 			Campaigns:    deps.Campaigns,
+			People:       deps.People,
 			Imports:      deps.Imports,
 			Destinations: deps.Destinations,
 		},
@@ -258,7 +262,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		Suppressions: deps.Suppressions, Persons: deps.Persons}, cfg.ImportBodyCap)
 	s.lines = telephony.New(s.host, telephony.Ports{Bots: deps.Bots, Trunks: deps.Trunks, Numbers: deps.Numbers,
 		Messages: deps.Classification, Calls: deps.Calls,
-		Destinations: deps.Destinations})
+		Destinations: deps.Destinations, SetUp: deps.SetUp})
 	s.webhooks = webhooks.New(s.host, deps.Webhooks, cfg.PlainWebhooks)
 	s.reports = reports.New(s.host, s.files, deps.Reports, deps.Evidence)
 	site, err := fs.Sub(consoleDist, "console/dist/site")

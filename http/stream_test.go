@@ -306,8 +306,8 @@ func TestWhoMayWatch(t *testing.T) {
 	s.refused(401, "unauthorized", livePath)
 	s.refused(401, "unauthorized", listPath)
 	s.refused(401, "unauthorized", livePath, "Cookie", "dialler_session="+strings.Repeat("A", 43))
-	s.refused(401, "unauthorized", listPath, "X-API-Key", s.key) // as the list itself
 	scoped := s.addKey(func(k *engine.APIKey) { k.Scopes = []string{"trigger"} })
+	s.refused(403, "scope_missing", listPath, "X-API-Key", scoped) // as the list itself
 	s.refused(403, "scope_missing", livePath, "X-API-Key", scoped)
 	limited := s.addKey(func(k *engine.APIKey) { k.Campaigns = []engine.CampaignID{"cmp_2"} })
 	s.refused(403, "campaign_not_allowed", livePath, "X-API-Key", limited)
@@ -359,6 +359,14 @@ func TestAStreamEndsWithItsCredentials(t *testing.T) {
 	f("idle session", session, func(s *stage, _ []string) { s.clock.advance(12 * time.Hour) })
 	f("token of an inactive user", token, user(func(u *engine.User) { u.Active = false }))
 	f("user without a role", token, user(func(u *engine.User) { u.Role = "" }))
+	// It may have begun with addresses that viewers do not see.
+	f("operator who becomes a viewer", session, user(func(u *engine.User) { u.Role = "viewer" }))
+	f("operator with a token who becomes a viewer", token, user(func(u *engine.User) { u.Role = "viewer" }))
+	f("key that may only read", func(s *stage) []string {
+		s.ports.lock()()
+		s.ports.keys[0].Scopes = []string{"campaigns", "read"}
+		return key(s)
+	}, func(s *stage, _ []string) { defer s.ports.lock()(); s.ports.keys[0].Scopes = []string{"read"} })
 	f("expired token", token, func(s *stage, _ []string) { s.clock.advance(12 * time.Hour) })
 	f("inactive key", key, func(s *stage, _ []string) { defer s.ports.lock()(); s.ports.keys[0].Active = false })
 	f("key without the scope", key, func(s *stage, _ []string) {
@@ -369,6 +377,37 @@ func TestAStreamEndsWithItsCredentials(t *testing.T) {
 		defer s.ports.lock()()
 		s.ports.keys[0].Campaigns = []engine.CampaignID{"cmp_2"}
 	})
+}
+
+// An import that goes on all the time is no reason not to look who follows it.
+func TestTheStreamOfAnImportEndsWithItsCredentialsWhileItChanges(t *testing.T) {
+	s := newStage(t)
+	imp := anImport(campaign.ImportContacts{Campaign: "cmp_1"})
+	imp.State, imp.FinishedAt = campaign.ImportStaging, nil
+	s.ports.theImport = func() campaign.Import { // called with the lock held
+		imp.Rows++
+		return imp
+	}
+	v := s.watch(importsPath + "/" + string(theImport) + "/live")
+	v.gets("import")
+	changes := func() {
+		t.Helper()
+		for range 5 {
+			s.ticks()
+			v.gets("import")
+		}
+	}
+	changes()
+	s.beats()
+	if e := v.event(); e.comment != "heartbeat" {
+		t.Errorf("%+v", e)
+	}
+	changes()
+	func() { defer s.ports.lock()(); s.ports.users[0].Active = false }()
+	changes()
+	s.clock.advance(time.Second)
+	s.beats()
+	v.ends()
 }
 
 // A stream survives a failed check of its credentials and a single failed query.
@@ -402,4 +441,29 @@ func TestAStreamOutlivesShortTrouble(t *testing.T) {
 	v.ends()
 	set(nil)
 	s.watchAs(livePath, "Cookie", view.cookie).gets("snapshot")
+}
+
+// An address of the settings may have a password or a key in it: whoever may not edit them does not see it,
+// in answers, lists and streams.
+func TestAViewerSeesNoSecretsInTheAddressesOfSettings(t *testing.T) {
+	s := newStage(t)
+	s.changes("cmp_1", func(d *campaign.Detail) {
+		d.Campaign.Settings.ConfigURL = "https://ada:secret@x.example/c.json?key=secret"
+		d.Campaign.Settings.EligibilityURL = "https://x.example/ask#secret"
+	})
+	for _, user := range []engine.UserID{"usr_view", "usr_oper"} {
+		as := "Bearer " + s.token(user)
+		texts := map[string]string{"the stream": s.watchAs(livePath, "Authorization", as).gets("snapshot").data,
+			"the list's stream": s.watchAs(listPath, "Authorization", as).gets("snapshot").data}
+		for _, path := range []string{"/api/v1/campaigns", "/api/v1/campaigns/cmp_1"} {
+			texts[path] = string(s.do("GET", path, "", "Authorization", as).is(200, "").body)
+		}
+		for what, text := range texts {
+			masked := strings.Contains(text, `"config_url":"https://***@x.example/c.json?***"`) &&
+				strings.Contains(text, `"eligibility_url":"https://x.example/ask?***"`) && !strings.Contains(text, "secret")
+			if masked != (user == "usr_view") || !masked && strings.Count(text, "secret") != 3 {
+				t.Errorf("%s sees in %s: %s", user, what, text)
+			}
+		}
+	}
 }

@@ -69,7 +69,7 @@ func TestSuppressRefusesBodiesThatFailValidation(t *testing.T) {
 	f(`{"number":"`+mobile+`","why":"x"}`, "why unknown_field")
 	b.byAdmin("GET", suppressionsPath+"?number=x&page=0", "").is(422, "validation_failed", "number invalid_number",
 		"page out_of_range")
-	b.byKey("GET", suppressionsPath, "").is(401, "unauthorized")
+	b.byKey("GET", suppressionsPath, "").is(403, "scope_missing")
 	b.do("POST", suppressionsPath, `{"number":"`+mobile+`"}`, "Authorization", "Bearer "+b.token("usr_view")).is(403,
 		"role_too_low")
 	if len(b.ports.suppressed) != 0 {

@@ -110,7 +110,7 @@ func TestWhatIsNoUploadIsRefused(t *testing.T) {
 	}
 	const csv = "text/csv"
 	b.do("POST", importsPath, csvFile, "Content-Type", csv).is(401, "unauthorized")
-	b.do("POST", importsPath, csvFile, "Content-Type", csv, "X-API-Key", b.key).is(401, "unauthorized")
+	b.do("POST", importsPath, csvFile, "Content-Type", csv, "X-API-Key", b.key).is(403, "scope_missing")
 	b.do("POST", importsPath, csvFile, "Content-Type", csv, "Authorization", "Bearer "+b.token("usr_view")).is(403,
 		"role_too_low")
 	post("/api/v1/campaigns/no%20name/imports", "Content-Type", csv).is(404, "campaign_not_found")

@@ -15,6 +15,7 @@ type hooks struct {
 	secrets   map[webhook.EndpointID][]string
 	log       []webhook.Delivery // newest first
 	since     []time.Time
+	of        []engine.CampaignID // what the last request for the log or a replay was about
 }
 
 func (p *ports) hook(id webhook.EndpointID) (*webhook.Endpoint, error) {
@@ -111,6 +112,7 @@ func (p *ports) Deliveries(_ context.Context, id webhook.EndpointID, q webhook.D
 	if _, err := p.hook(id); err != nil {
 		return nil, err
 	}
+	p.hooks.of = q.Of
 	var out []webhook.Delivery
 	for _, d := range p.hooks.log {
 		if (q.Before == 0 || d.ID < q.Before) && (q.State == "" || d.State == q.State) && len(out) < q.Size {
@@ -120,10 +122,11 @@ func (p *ports) Deliveries(_ context.Context, id webhook.EndpointID, q webhook.D
 	return out, nil
 }
 
-func (p *ports) Replay(_ context.Context, id webhook.EndpointID, delivery int64, _ engine.Who) (webhook.Delivery,
-	error) {
+func (p *ports) Replay(_ context.Context, id webhook.EndpointID, delivery int64, of []engine.CampaignID,
+	_ engine.Who) (webhook.Delivery, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hooks.of = of
 	e, err := p.hook(id)
 	if err != nil {
 		return webhook.Delivery{}, err
@@ -140,9 +143,11 @@ func (p *ports) Replay(_ context.Context, id webhook.EndpointID, delivery int64,
 	return webhook.Delivery{}, notFound("delivery_not_found")
 }
 
-func (p *ports) ReplayFailed(_ context.Context, id webhook.EndpointID, since time.Time, _ engine.Who) (int, error) {
+func (p *ports) ReplayFailed(_ context.Context, id webhook.EndpointID, since time.Time, of []engine.CampaignID,
+	_ engine.Who) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hooks.of = of
 	if _, err := p.hook(id); err != nil {
 		return 0, err
 	}

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -54,7 +55,7 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 		wait(t, func() bool {
 			s := e.Stats()
 			return s.PacketsReceived+s.DropUnknown+s.DropElsewhere+s.DropAmbiguous+s.DropStale+s.DropProbation >= sent
-		}, nil)
+		}, func() string { return fmt.Sprintf("%d packets sent, of which %+v", sent, e.Stats()) })
 	}
 	burst := func(port int, seq uint16, ts, ssrc uint32, pt uint8) {
 		for i := range uint16(demux.ProofPackets + 2) {
@@ -90,6 +91,11 @@ func strange(t *testing.T, profile engine.MediaProfile) {
 	for n := range calls {
 		p := newPhone(t, uint32(1000+n))
 		phones[n] = p
+		// Nobody reads what the calls send. Left in buffers, that of all phones together is more than the
+		// kernel keeps of UDP (net.ipv4.udp_mem), and it then drops packets of every socket.
+		if err := p.conn.SetReadBuffer(1); err != nil {
+			t.Fatal(err)
+		}
 		offer, err := e.Open(engine.OpenMedia{Attempt: attempt(n), Profile: profile, Record: n%10 == 0}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -15,25 +15,30 @@ import (
 // What an answered call costs PostgreSQL: the statements of its five writes, BEGIN and COMMIT among them, when each is
 // committed alone, and the bytes of log when writes of fifty calls are committed together. Whoever makes
 // it more says in the commit why; less is written down here.
-const callStatements, callWAL = 44, 9_700
+const callStatements, callWAL = 44, 9_500
 
-// The statements are counted on the wire. Others may add to the server's log, so that the least of some
-// turns counts.
+// The statements are counted on the wire. The least of some turns counts: the pool asks a connection that was idle for
+// a second whether it is alive, which is a statement too, and the first turn also logs whole pages, of those that it
+// touches first after a checkpoint.
 func TestACallTakesNoMoreStatementsAndNoMoreLogThanItDid(t *testing.T) {
 	const turns, inTurn, group = 5, 100, 50
-	w := newCalls(t, turns*inTurn+1, 0, true)
+	w := newCalls(t, storetest.AloneURL(t), turns*(inTurn+1), 0, true)
 	all := w.list
-
-	w.list = all[:1]
-	before := w.statements.n.Load()
-	w.each(1, func(group []journal.Write) { w.commit(w.store, group) })
-	if got := w.statements.n.Load() - before; got != callStatements {
-		t.Errorf("a call takes %d statements in %d commits, and took %d", got, storetest.CallSteps, callStatements)
-	}
 
 	least := int64(math.MaxInt64)
 	for turn := range turns {
-		w.list = all[1+turn*inTurn:][:inTurn]
+		w.list = all[turn:][:1]
+		before := w.statements.n.Load()
+		w.each(1, func(group []journal.Write) { w.commit(w.store, group) })
+		least = min(least, w.statements.n.Load()-before)
+	}
+	if least != callStatements {
+		t.Errorf("a call takes %d statements in %d commits, and took %d", least, storetest.CallSteps, callStatements)
+	}
+
+	least = math.MaxInt64
+	for turn := range turns {
+		w.list = all[turns+turn*inTurn:][:inTurn]
 		before := w.wal()
 		w.each(group, func(group []journal.Write) { w.commit(w.store, group) })
 		bytes := (w.wal() - before) / inTurn

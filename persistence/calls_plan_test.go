@@ -10,7 +10,8 @@ import (
 // Among many calls by us the few that came in are found without reading the others.
 func TestCallsThatCameInAreReadFromAnIndex(t *testing.T) {
 	t.Parallel()
-	plans := &indexPlans{t: t, about: []string{"FROM attempts a WHERE a.inbound"}, index: "attempts_inbound"}
+	plans := &indexPlans{t: t, about: []string{"FROM attempts a WHERE a.inbound"}, table: "attempts",
+		index: "attempts_inbound"}
 	s, url := learner(t, persistence.Config{Tracer: plans}, 3000)
 	runAt(t, url, "UPDATE attempts SET inbound = true WHERE id IN (SELECT id FROM attempts ORDER BY reserved_at "+
 		"LIMIT 20); ANALYZE attempts")

@@ -37,15 +37,16 @@ func (s *Store) Campaign(ctx context.Context, id engine.CampaignID) (campaign.Ca
 	return s.db.Campaign(ctx, id)
 }
 
-// Campaigns returns one page, newest first, and the total. The filter is a campaign state or "".
+// Campaigns returns one page, newest first, and the total. The filter is a campaign state or "";
+// page.Only leaves out all other campaigns.
 func (s *Store) Campaigns(ctx context.Context, page campaign.Page) (list []campaign.Campaign, total int, err error) {
-	const filter = "WHERE ($1 = '' OR c.state = $1)"
-	err = s.db.Read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter).Scan(&total)
+	const filter = "WHERE ($1 = '' OR c.state = $1) AND ($2 = '' OR c.id = ANY(string_to_array($2, ',')))"
+	err = s.db.Read.QueryRow(ctx, "SELECT count(*) FROM campaigns c "+filter, page.Filter, page.Only).Scan(&total)
 	if err != nil {
 		return nil, 0, s.db.Wrap("campaigns not counted", err)
 	}
-	rows, _ := s.db.Read.Query(ctx, table.SelectCampaign+filter+" ORDER BY c.created_at DESC, c.id LIMIT $2 OFFSET $3",
-		page.Filter, page.Size, pool.Offset(page))
+	rows, _ := s.db.Read.Query(ctx, table.SelectCampaign+filter+" ORDER BY c.created_at DESC, c.id LIMIT $3 OFFSET $4",
+		page.Filter, page.Only, page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, table.ScanCampaign)
 	return list, total, s.db.Wrap("campaigns not read", err)
 }
@@ -85,6 +86,7 @@ func (s *Store) ActiveCampaigns(ctx context.Context) ([]engine.CampaignID, error
 			OR EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)
 			OR c.state = 'completed' AND EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.run = c.run
 			AND k.due_at IS NOT NULL)
+			OR EXISTS (SELECT FROM import_contacts u WHERE u.campaign_id = c.id AND u.undo->>'state' = 'in_progress')
 		ORDER BY c.created_at, c.id`)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[engine.CampaignID])
 	return ids, s.db.Wrap("active campaigns not read", err)
@@ -124,6 +126,9 @@ func (s *Store) owns(ctx context.Context, tx pgx.Tx, kind ownership.Kind, id str
 // stays in the history. Removing one that no longer exists is no error.
 func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who engine.Who) error {
 	return s.db.InTx(ctx, "campaign not removed", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, table.LockSearched); err != nil {
+			return err
+		}
 		rows, _ := tx.Query(ctx, "SELECT ever_run OR run > 1 FROM campaigns WHERE id = $1 FOR UPDATE", string(id))
 		ran, err := pgx.CollectOneRow(rows, pgx.RowTo[bool])
 		switch {
@@ -143,10 +148,14 @@ func (s *Store) RemoveCampaign(ctx context.Context, id engine.CampaignID, who en
 		}
 		for _, sql := range []string{
 			"DELETE FROM contact_variables v USING contacts c WHERE c.campaign_id = $1 AND v.contact_id = c.id",
+			"DELETE FROM contact_mentions m USING contacts c WHERE c.campaign_id = $1 AND m.contact_id = c.id",
 			"DELETE FROM contacts WHERE campaign_id = $1",
+			"DELETE FROM contact_search WHERE campaign_id = $1",
+			"DELETE FROM contact_search_unread WHERE campaign_id = $1",
 			"DELETE FROM exclusions WHERE campaign_id = $1",
 			"DELETE FROM import_rows r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
 			"DELETE FROM import_rejected r USING imports i WHERE i.campaign_id = $1 AND r.import_id = i.id",
+			"DELETE FROM import_contacts WHERE campaign_id = $1",
 			"DELETE FROM imports WHERE campaign_id = $1",
 			"DELETE FROM pacing WHERE campaign_id = $1",
 			"DELETE FROM campaigns WHERE id = $1",

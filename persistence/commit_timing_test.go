@@ -29,7 +29,7 @@ import (
 // this process, server CPU the backend that commits; both per call. Wall time is that of the disk.
 func BenchmarkCalls(b *testing.B) {
 	for _, size := range []int{1, 10, 50, 200} {
-		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size, false, true) })
+		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) { benchmarkCalls(b, size, true) })
 	}
 }
 
@@ -38,7 +38,7 @@ func BenchmarkCalls(b *testing.B) {
 // the turns, except for the server's processor time, which Linux counts in 1/100 s: it is the mean.
 func BenchmarkDigestsOfCalls(b *testing.B) {
 	const groups = 60 // in a turn
-	w := newCalls(b, b.N, preload, false)
+	w := newCalls(b, storetest.URL(b), b.N, preload, false)
 	other, err := persistence.Open(b.Context(), w.url, persistence.Config{Writers: 1, Readers: 1})
 	if err != nil {
 		b.Fatal(err)
@@ -282,10 +282,17 @@ func serverCPU(b *testing.B, store *persistence.Store) (sum time.Duration) {
 	return sum
 }
 
-// BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that subscribes to
-// everything. In addition to the writing it measures reading the events and making messages and
-// jobs of them, three per call, in the process (told-client) and in the server (told-server).
-func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) { benchmarkCalls(b, 50, true, true) }
+// BenchmarkCallsThatAWebhookIsToldOf measures the same with an endpoint that names no types, and with one that names
+// the five of a call's progress, for which each call has a sixth write, of its ringing. In addition to the writing
+// it measures reading the events and making messages and jobs of them, three and five per call, in the process
+// (told-client) and in the server (told-server).
+func BenchmarkCallsThatAWebhookIsToldOf(b *testing.B) {
+	b.Run("usual", func(b *testing.B) { benchmarkCalls(b, 50, true, usualTypes...) })
+	b.Run("progress", func(b *testing.B) { benchmarkCalls(b, 50, true, progressNames...) })
+}
+
+// usualTypes are those of an endpoint that names none.
+var usualTypes = webhook.Usual()
 
 const preload = 20_000
 
@@ -298,13 +305,14 @@ type calls struct {
 	list       []storetest.Call
 	seq        int64
 	at         time.Time
+	ringing    bool // somebody is to be told that a call rings
 }
 
 // newCalls makes n calls, to the first of so many contacts at least.
-func newCalls(b testing.TB, n, contacts int, digests bool) *calls {
+func newCalls(b testing.TB, url string, n, contacts int, digests bool) *calls {
 	b.Helper()
 	ctx := b.Context()
-	w := &calls{b: b, url: storetest.URL(b), at: time.Now().Truncate(time.Microsecond)}
+	w := &calls{b: b, url: url, at: time.Now().Truncate(time.Microsecond)}
 	store, err := persistence.Open(ctx, w.url, persistence.Config{Writers: 1, Readers: 1, Dial: w.statements.dial})
 	if err != nil {
 		b.Fatal(err)
@@ -356,11 +364,15 @@ func newCalls(b testing.TB, n, contacts int, digests bool) *calls {
 // but no call twice.
 func (w *calls) each(size int, f func([]journal.Write)) {
 	group := make([]journal.Write, 0, size)
-	for at := 0; at < len(w.list)+storetest.CallSteps*size; at++ {
-		for step := range storetest.CallSteps {
+	steps := storetest.CallSteps
+	if w.ringing {
+		steps++
+	}
+	for at := 0; at < len(w.list)+steps*size; at++ {
+		for step := range steps {
 			if i := at - step*size; i >= 0 && i < len(w.list) {
 				w.seq++
-				group = append(group, w.list[i].Write(step, w.seq, w.at))
+				group = append(group, w.write(&w.list[i], step))
 				if len(group) == size {
 					f(group)
 					group = group[:0]
@@ -371,6 +383,17 @@ func (w *calls) each(size int, f func([]journal.Write)) {
 	if len(group) > 0 {
 		f(group)
 	}
+}
+
+// write is the write at a step of a call, which may be the ringing between intent and answer.
+func (w *calls) write(k *storetest.Call, step int) journal.Write {
+	switch {
+	case w.ringing && step == 1:
+		return k.Ring(w.seq, w.at)
+	case w.ringing && step > 1:
+		step--
+	}
+	return k.Write(step, w.seq, w.at)
 }
 
 func (w *calls) commit(store *persistence.Store, group []journal.Write) {
@@ -391,13 +414,16 @@ func (w *calls) wal() (n int64) {
 	return n
 }
 
-func benchmarkCalls(b *testing.B, size int, told, digests bool) *persistence.Store {
+// benchmarkCalls commits calls, of which an endpoint is told that wants these types, if there are any.
+func benchmarkCalls(b *testing.B, size int, digests bool, types ...string) *persistence.Store {
 	b.Helper()
 	ctx := b.Context()
-	w := newCalls(b, b.N, preload, digests)
+	w := newCalls(b, storetest.URL(b), b.N, preload, digests)
 	store := w.store
+	told := len(types) > 0
 	if told {
-		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Active: true}
+		e := webhook.Endpoint{ID: "whk_bench", URL: "https://crm.example.org/", Types: types, Active: true}
+		w.ringing = slices.Contains(types, webhook.Ringing)
 		if err := store.Endpoints.CreateWebhook(ctx, e, hookSecret, engine.System); err != nil {
 			b.Fatal(err)
 		}

@@ -45,6 +45,7 @@ func writeAll(t *testing.T, s *persistence.Store, url string) {
 	k := enginetest.Filled[contact.Contact]()
 	k.ID, k.Campaign, k.Attempt, k.Number, k.Run = engine.ContactID(hexID()), c.ID, "", "+4915155555555", 1
 	k.LastConversation, k.CallbackOf = engine.AttemptID(hexID()), engine.AttemptID(hexID())
+	k.CallsBack = engine.AttemptID(hexID())
 	a.ID, a.Campaign, a.Contact, a.Run, a.To = engine.AttemptID(hexID()), c.ID, k.ID, 1, k.Number
 	a.State, a.Legs, a.Peers = attempt.Ended, []attempt.Leg{enginetest.Filled[attempt.Leg]()}, nil
 	a.Legs[0].ID = a.ID.Leg(1)
@@ -114,7 +115,7 @@ func changeOf(column, typ string) string {
 	case "text[]":
 		return column + " || '{x}'::text[]"
 	case "bytea":
-		return column + ` || '\x01'`
+		return "coalesce(" + column + `, '') || '\x01'`
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -141,10 +142,30 @@ func TestANumberThatSomebodyElseHasTooStaysTheirs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n, want := range map[engine.PhoneNumber]bool{first: tc.suppress, own: tc.suppress,
-				shared: tc.listed || tc.rests > 0, other: false} {
+				shared: tc.listed, other: false} {
 				if _, ok := found[n]; ok != want {
 					t.Errorf("number %d is blocked: %v", slices.Index([]engine.PhoneNumber{first, own, shared, other}, n), ok)
 				}
+			}
+			// A call to the other there waits until then, and is not refused for good.
+			x := journal.Write{Attempts: []attempt.Attempt{{ID: engine.AttemptID(strings.Repeat("b1", 16)), To: shared,
+				State: attempt.Reserved, ReservedAt: &now}}}
+			x.Intent = &journal.Intent{Attempt: x.Attempts[0].ID, Number: shared, Bound: now.Add(time.Hour)}
+			refused, err := s.Commit(t.Context(), []journal.Write{x})
+			var why *engine.Error
+			switch errors.As(refused[0], &why); {
+			case err != nil:
+				t.Error(err)
+			case tc.listed:
+				if !errors.Is(refused[0], journal.ErrSuppressed) {
+					t.Errorf("what the other asked: %v", refused[0])
+				}
+			case tc.rests > 0:
+				if why == nil || why.Code != engine.CodeCalleeCap || why.Until.Sub(now) != tc.rests {
+					t.Errorf("while it rests: %v", refused[0])
+				}
+			case refused[0] != nil:
+				t.Errorf("it may be called: %v", refused[0])
 			}
 			if tc.listed && found[shared].Reason != "do_not_call" {
 				t.Errorf("what the other asked is gone: %+v", found[shared])
@@ -156,5 +177,66 @@ func TestANumberThatSomebodyElseHasTooStaysTheirs(t *testing.T) {
 				t.Errorf("the shared number rests for %d s, want %v; %v", rests, tc.rests, err)
 			}
 		})
+	}
+}
+
+// Two persons share a landline, and both called back from it. When one is erased their call back is erased
+// with what was copied into it and said in it, and is waited for while it lives; the other's stays.
+func TestACallBackFromASharedNumberIsErasedWithItsPerson(t *testing.T) {
+	t.Parallel()
+	const first, shared, other = engine.PhoneNumber("+4915112345671"), engine.PhoneNumber("+493012345672"),
+		engine.PhoneNumber("+4915112345674")
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	at := now.Add(-100 * time.Hour)
+	s := storetest.OpenAt(t, storetest.URL(t), persistence.Config{})
+	c := campaign.Campaign{ID: "cmp_shared", State: campaign.Draft, Run: 1, CreatedAt: now,
+		Settings: campaign.Settings{Name: "shared", MaxAttempts: 5}}
+	if err := s.InsertCampaign(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.AcquireCampaign(t.Context(), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := journal.Write{Campaign: c.ID, Epoch: c.Epoch}
+	back := map[string]*attempt.Attempt{}
+	for id, n := range map[string]engine.PhoneNumber{"1": first, "2": other} {
+		k := contact.Contact{ID: engine.ContactID(strings.Repeat("c"+id, 16)), Campaign: c.ID, Run: 1, Number: n,
+			State: contact.Completed, Version: 1, CreatedAt: now, UpdatedAt: now,
+			Alternates: contact.NewAlternates([]contact.Alternate{{Number: shared}})}
+		missed := attempt.Attempt{ID: engine.AttemptID(strings.Repeat("a"+id, 16)), Campaign: c.ID, Contact: k.ID, Run: 1,
+			To: shared, State: attempt.Ended, ReservedAt: &at, EndedAt: &at, Outcome: engine.OutcomeNoAnswer}
+		w.Contacts, w.Attempts = append(w.Contacts, k), append(w.Attempts, missed)
+		back[id] = &attempt.Attempt{ID: engine.AttemptID(strings.Repeat("b"+id, 16)), Inbound: true, Returns: missed.ID,
+			To: shared, State: attempt.Connected, ReservedAt: &at, ServedAt: &at, Variables: map[string]string{"name": "Ann"}}
+	}
+	commit := func(w ...journal.Write) {
+		t.Helper()
+		if refused, err := s.Commit(t.Context(), w); err != nil || slices.ContainsFunc(refused,
+			func(err error) bool { return err != nil }) {
+			t.Fatal(err, refused)
+		}
+	}
+	commit(w, journal.Write{Attempts: []attempt.Attempt{*back["1"], *back["2"]}})
+	end := func(a *attempt.Attempt) {
+		a.State, a.EndedAt, a.Outcome = attempt.Ended, &at, engine.OutcomeCompleted
+		a.Result = &attempt.Result{Disposition: "sold", Summary: "Ann is ill"}
+		commit(journal.Write{Attempts: []attempt.Attempt{*a}})
+	}
+	e := history.Erasure{Number: first, At: now, Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1")}
+	if _, err := s.Records.ErasePerson(t.Context(), e); engine.ErrorCode(err) != "person_in_call" {
+		t.Fatalf("erased while they call back: %v", err)
+	}
+	end(back["1"])
+	end(back["2"])
+	if done, err := s.Records.ErasePerson(t.Context(), e); err != nil || done.Attempts != 2 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for id, want := range map[string]string{"1": string(e.Tombstone) + " -", "2": string(shared) + " Ann Ann is ill"} {
+		var got string
+		if err := s.QueryRow(t.Context(), "SELECT concat_ws(' ', to_number, coalesce(variables->>'name', '-'), "+
+			"result->>'summary') FROM attempts WHERE id = '"+string(back[id].ID)+"'", &got); err != nil || got != want {
+			t.Errorf("call back %s: %q, want %q; %v", id, got, want, err)
+		}
 	}
 }

@@ -34,6 +34,37 @@ func TestTheSwitchOfAnImportIsLinearInItsRows(t *testing.T) {
 	}
 }
 
+// Every few seconds rows that nobody will activate are looked for, also while a file is being imported.
+func TestWhoLooksForOrphanedRowsDoesNotReadThoseOfAnOpenImport(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	plans := &indexPlans{t: t, about: []string{"WITH RECURSIVE staged"}, table: "import_rows",
+		index: "import_rows_pkey",
+		busy:  true}
+	s := storetest.OpenAt(t, url, persistence.Config{Tracer: plans})
+	if err := s.InsertCampaign(t.Context(), campaign.Campaign{ID: "cmp_1", State: campaign.Draft, Version: 1, Run: 1,
+		CreatedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	imp := campaign.Import{ID: engine.ImportID(hexID()), Campaign: "cmp_1", CreatedAt: time.Now()}
+	if err := s.BeginImport(t.Context(), imp); err != nil {
+		t.Fatal(err)
+	}
+	staged := make([]journal.StagedRow, 3000)
+	for i := range staged {
+		staged[i] = journal.StagedRow{ID: engine.ContactID(hexID()), Line: i + 2,
+			NewContact: campaign.NewContact{Number: engine.PhoneNumber(fmt.Sprintf("+49151%08d", i))}}
+	}
+	if err := s.StageImport(t.Context(), imp.ID, staged, nil, len(staged), 0); err != nil {
+		t.Fatal(err)
+	}
+	runAt(t, url, "ANALYZE import_rows")
+	plans.busy = false // from now on
+	if _, err := s.CloseOrphanedImports(t.Context(), time.Now()); err != nil || plans.read != 1 {
+		t.Fatalf("%v, %d plans", err, plans.read)
+	}
+}
+
 type switching struct{ analysed, dry bool }
 
 // switched activates a file with duplicates, suppressed and excluded numbers and exclusions by

@@ -3,11 +3,14 @@ package persistence
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
+	"dialler/engine/contact"
 	"dialler/engine/inbound"
 )
 
@@ -44,4 +47,18 @@ func (s *Store) CallIn(ctx context.Context, to, from []engine.PhoneNumber, since
 	}
 	c.Last = l
 	return c, nil
+}
+
+// CallsBackUntold implements dialout.Store. An index has the calls that came in by their identifiers, which
+// begin with their time.
+func (s *Store) CallsBackUntold(ctx context.Context, since time.Time, limit int) ([]attempt.Attempt, error) {
+	return s.db.Attempts(ctx, `WHERE a.inbound AND a.id >= (lpad(to_hex((extract(epoch FROM $1::timestamptz) * 1000)
+			::bigint), 12, '0') || repeat('0', 20))::uuid AND NOT a.live AND a.returns IS NOT NULL
+		AND (a.result IS NOT NULL AND a.served_at IS NOT NULL AND a.bot_id <> '' OR a.ending->>'opted_out' = 'true')
+		AND EXISTS (SELECT FROM attempts r JOIN contacts c ON c.id = r.contact_id
+			WHERE r.id = a.returns AND NOT starts_with(c.number, '`+engine.ErasedPrefix+`') AND (c.calls_back IS NULL
+				OR c.calls_back < a.id OR c.calls_back = a.id AND c.calls_back_until IS NOT NULL
+				OR c.calls_back > a.id AND c.choice & `+strconv.Itoa(int(contact.ChoiceKept))+` = 0
+					AND (a.ending->>'opted_out' = 'true' OR a.result->>'do_not_call' = 'true')))
+		ORDER BY a.id LIMIT $2`, since, limit)
 }

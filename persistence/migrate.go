@@ -185,6 +185,9 @@ func (s *Store) Maintain(ctx context.Context, now time.Time) error {
 	if err := s.Endpoints.PurgeWebhooks(ctx, now); err != nil {
 		return err
 	}
+	if err := s.ForgetSearched(ctx); err != nil {
+		return err
+	}
 	// Calls refer to the node they were placed on for longer than anybody needs it.
 	if _, err := s.db.Read.Exec(ctx, `DELETE FROM nodes n WHERE coalesce(left_at,
 		expires_at) < clock_timestamp() - interval '30 days'

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/journal"
 	"dialler/persistence"
@@ -85,6 +86,31 @@ func TestAPersonIsFoundByIndexes(t *testing.T) {
 	}
 	if plans.read != 4 {
 		t.Errorf("%d plans read of the numbers of a file", plans.read)
+	}
+}
+
+// An erasure finds the person's calls, and the calls back that return them, however many others there are.
+func TestCallsOfAPersonAreFoundByIndexes(t *testing.T) {
+	t.Parallel()
+	plans := &measuredPlans{of: "SET to_number = $1 WHERE", most: 50}
+	s, url := persons(t, plans)
+	now := time.Now()
+	if refused, err := s.Commit(t.Context(), []journal.Write{{Attempts: []attempt.Attempt{{
+		ID: "0123456789abcdef0123456789abcdef", To: "+493099999999", State: attempt.Ended, ReservedAt: &now, EndedAt: &now,
+		Outcome: engine.OutcomeNoAnswer}}}}); err != nil || refused[0] != nil {
+		t.Fatal(err, refused)
+	}
+	run(t, url, `UPDATE contacts SET state = 'completed', due_at = NULL WHERE number = '`+string(nth(firstNumber, 7))+`';
+		INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'campaign_id',
+			k.campaign_id, 'contact_id', k.id, 'to_number', n.number))).*
+			FROM attempts a, contacts k JOIN contact_numbers n ON n.contact_id = k.id WHERE k.campaign_id = 'cmp_1';
+		INSERT INTO attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'campaign_id',
+			'', 'contact_id', NULL, 'inbound', true, 'returns', a.id))).* FROM attempts a WHERE a.contact_id IS NOT NULL;
+		ANALYZE attempts`)
+	done, err := s.Records.ErasePerson(t.Context(), history.Erasure{Number: nth(firstNumber, 7), At: now,
+		Tombstone: engine.PhoneNumber(engine.ErasedPrefix + "1")})
+	if err != nil || done.Attempts != 2 || plans.read != 2 {
+		t.Errorf("%+v, %v; %d plans read", done, err, plans.read)
 	}
 }
 

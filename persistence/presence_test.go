@@ -123,8 +123,8 @@ func TestOfManyStartsAtTheSameInstantOneIsAdmitted(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(took)
-	// Each query takes half a second; the machine is shared, so not every caller need meet that.
-	if len(took) != lanes*rounds || took[len(took)/2] > time.Second {
+	// Half a second is waited for one that may be just ending, twelve for one that is not heard any more.
+	if len(took) != lanes*rounds || took[0] < 500*time.Millisecond || took[len(took)/2] >= 12*time.Second {
 		t.Errorf("%d were refused, half of them within %v", len(took), took[len(took)/2])
 	}
 }

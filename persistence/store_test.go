@@ -82,7 +82,7 @@ func TestColumnAddedWhileCallsGoOn(t *testing.T) {
 	}
 }
 
-func run(t *testing.T, url, sql string) {
+func run(t testing.TB, url, sql string) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
 	if err != nil {

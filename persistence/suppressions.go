@@ -37,7 +37,7 @@ func (s *Store) suppressedOf(ctx context.Context,
 		asked = append(asked, string(n), h)
 	}
 	rows, _ := s.db.Read.Query(ctx, "SELECT number, reason, created_at FROM suppressions "+
-		"WHERE number = ANY($1::text[])", asked)
+		"WHERE number = ANY($1::text[]) AND until IS NULL", asked)
 	found, err := pgx.CollectRows(rows, table.ScanSuppression)
 	out := make(map[engine.PhoneNumber]journal.Suppression, len(found))
 	for _, x := range found {

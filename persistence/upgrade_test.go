@@ -63,14 +63,17 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 			ADD COLUMN calling_back boolean NOT NULL DEFAULT false, ADD COLUMN callbacks_cancelled integer NOT NULL DEFAULT 0,
 			ADD COLUMN ends integer NOT NULL DEFAULT 0, ADD COLUMN not_before timestamptz, ADD COLUMN expires_at timestamptz,
 			ADD COLUMN precedence integer NOT NULL DEFAULT 0, ADD COLUMN tries bigint NOT NULL DEFAULT 0,
-			ADD COLUMN alternates text NOT NULL DEFAULT '', ADD COLUMN choice integer NOT NULL DEFAULT 0`,
+			ADD COLUMN alternates text NOT NULL DEFAULT '', ADD COLUMN choice integer NOT NULL DEFAULT 0,
+			ADD COLUMN calls_back uuid, ADD COLUMN calls_back_until timestamptz, ADD COLUMN due_otherwise timestamptz`,
 		`ALTER TABLE contact_runs ADD COLUMN longest_talk bigint NOT NULL DEFAULT 0, ADD COLUMN last_conversation uuid,
 			ADD COLUMN callback_of uuid, ADD COLUMN calling_back boolean NOT NULL DEFAULT false,
 			ADD COLUMN callbacks_cancelled integer NOT NULL DEFAULT 0, ADD COLUMN ends integer NOT NULL DEFAULT 0,
 			ADD COLUMN not_before timestamptz, ADD COLUMN expires_at timestamptz,
 			ADD COLUMN precedence integer NOT NULL DEFAULT 0, ADD COLUMN tries bigint NOT NULL DEFAULT 0,
-			ADD COLUMN alternates text NOT NULL DEFAULT '', ADD COLUMN choice integer NOT NULL DEFAULT 0`,
+			ADD COLUMN alternates text NOT NULL DEFAULT '', ADD COLUMN choice integer NOT NULL DEFAULT 0,
+			ADD COLUMN calls_back uuid, ADD COLUMN calls_back_until timestamptz, ADD COLUMN due_otherwise timestamptz`,
 		"ALTER TABLE number_holds ADD COLUMN bound timestamptz",
+		"ALTER TABLE suppressions ADD COLUMN until timestamptz",
 		"ALTER TABLE legs ADD COLUMN proof text NOT NULL DEFAULT ''",
 		`CREATE TABLE amd_reviews (attempt_id uuid PRIMARY KEY, campaign_id text NOT NULL, trunk text NOT NULL,
 			country text NOT NULL, verdict text NOT NULL, revised_from text NOT NULL,
@@ -86,6 +89,11 @@ func TestCallsAreWrittenWhileTheSchemaIsBroughtUpToDate(t *testing.T) {
 		"CREATE TABLE " + later + `.scheduled_dialouts (id uuid PRIMARY KEY, bot_id text, to_number text, command jsonb,
 			not_before timestamptz, expires_at timestamptz, precedence integer, created_at timestamptz,
 			next_at timestamptz, reason text)`,
+		// And that of the addresses that calls are told to.
+		"CREATE TABLE " + later + `.webhook_callbacks (subject uuid PRIMARY KEY, webhook_id text, url text, types text[],
+			created_at timestamptz)`,
+		// And that of contacts that something other than their file has named.
+		"CREATE TABLE " + later + ".contact_mentions (contact_id uuid PRIMARY KEY)",
 	} {
 		if _, err := db.ExecContext(t.Context(), sql); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,8 @@
 package persistence_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,7 +113,7 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	if err != nil || e.Active || e.Disabled != webhook.DisabledGone || e.DisabledAt == nil {
 		t.Errorf("%+v %v", e, err)
 	}
-	if _, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); engine.ErrorCode(
+	if _, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, nil, engine.System); engine.ErrorCode(
 		err,
 	) != "webhook_inactive" {
 		t.Errorf("%v", err)
@@ -120,18 +122,37 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 		func(e *webhook.Endpoint) { e.URL = "https://moved.example.org/"; e.Enable(true) }, engine.System); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", time.Now().Add(time.Minute), engine.System); n != 0 ||
-		err != nil {
+	soon := time.Now().Add(time.Minute)
+	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", soon, nil, engine.System); n != 0 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
-	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, engine.System); n != 2 || err != nil {
+	// Who may know of one campaign alone sees and sends nothing of another, whatever the endpoint was told of.
+	one := []engine.CampaignID{"cmp_1"}
+	list, err := w.Endpoints.Deliveries(t.Context(), "whk_gone", webhook.DeliveryQuery{Of: one, Size: 10})
+	if err != nil || len(list) != 1 || list[0].Campaign != "cmp_1" {
+		t.Errorf("%+v %v", list, err)
+	}
+	for _, d := range log {
+		if d.Campaign != "cmp_2" {
+			continue
+		}
+		_, err := w.Endpoints.Replay(t.Context(), "whk_gone", d.ID, one, engine.System)
+		if engine.ErrorCode(err) != "delivery_not_found" {
+			t.Errorf("another campaign's: %v", err)
+		}
+	}
+	n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, []engine.CampaignID{"cmp_3"}, engine.System)
+	if n != 0 || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+	if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_gone", began, nil, engine.System); n != 2 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
 	after := w.await("whk_gone", "delivered", all(2, webhook.Delivered))
 	if after[0].Message != log[0].Message || after[1].Message != log[1].Message {
 		t.Error("a replay has another identifier")
 	}
-	if d, err := w.Endpoints.Replay(t.Context(), "whk_gone", after[0].ID, engine.System); err != nil ||
+	if d, err := w.Endpoints.Replay(t.Context(), "whk_gone", after[0].ID, nil, engine.System); err != nil ||
 		d.State != webhook.Pending ||
 		d.Tries != 0 {
 		t.Errorf("%+v %v", d, err)
@@ -146,11 +167,74 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsFailuresCanBeReplayed(t *testing.T)
 	if seen != 2 {
 		t.Errorf("sent %d times, want twice", seen)
 	}
-	if _, err := w.Endpoints.Replay(t.Context(), "whk_good", after[0].ID, engine.System); engine.ErrorCode(
+	if _, err := w.Endpoints.Replay(t.Context(), "whk_good", after[0].ID, nil, engine.System); engine.ErrorCode(
 		err,
 	) != "delivery_not_found" {
 		t.Errorf("another's delivery: %v", err)
 	}
+}
+
+// Whoever changes where an endpoint's messages go may be bound to the campaigns that it is told of now.
+func TestNothingThatWaitsIsSentToAnEndpointThatIsNoLongerToldOfItsCampaign(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_1")
+	began := time.Now().Add(-time.Minute)
+	w.tell("cmp_1")
+	w.tell("cmp_2")
+	w.commit(journal.Write{Events: []journal.Event{{At: time.Now(), Type: journal.AttemptEnded, Version: 1,
+		Attempt: engine.AttemptID(strings.Repeat("ab", 16))}}}) // of no campaign
+	if n := w.follow(); n != 3 {
+		t.Fatalf("%d messages", n)
+	}
+	tellsOf := func(list ...engine.CampaignID) {
+		t.Helper()
+		if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_1",
+			func(e *webhook.Endpoint) { e.Campaigns = list }, engine.System); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tellsOf("cmp_1")
+	if _, err := w.Endpoints.TestWebhook(t.Context(), "whk_1", webhook.PingMessage("whk_1", time.Now(), "once"),
+		engine.System); err != nil {
+		t.Fatal(err)
+	}
+	came := func(want ...string) {
+		t.Helper()
+		log := w.await("whk_1", "settled", func(list []webhook.Delivery) bool {
+			return !slices.ContainsFunc(list, func(d webhook.Delivery) bool { return d.State == webhook.Pending })
+		})
+		var got []string
+		for _, d := range log {
+			line := fmt.Sprintln(d.Type, d.Campaign, d.State, d.Tries, d.Problem)
+			got = append(got, strings.Join(strings.Fields(line), " "))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	w.deliver()
+	left := []string{"campaign.started cmp_1 delivered 1", "campaign.started cmp_2 failed 0 other_campaign",
+		"dialout.ended failed 0 other_campaign", "webhook.ping delivered 1"}
+	came(left...)
+	if n := len(w.requests()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+	replay := func() {
+		t.Helper()
+		if n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_1", began, nil, engine.System); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	replay()
+	came(left...)
+	if n := len(w.requests()); n != 2 {
+		t.Errorf("%d requests after a replay", n)
+	}
+	tellsOf() // of every campaign again
+	replay()
+	came("campaign.started cmp_1 delivered 1", "campaign.started cmp_2 delivered 1", "dialout.ended delivered 1",
+		"webhook.ping delivered 1")
 }
 
 func TestAServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
@@ -234,6 +318,33 @@ func TestATestMessageGoesToAnInactiveEndpointToo(t *testing.T) {
 		err,
 	) != "webhook_not_found" {
 		t.Errorf("%v", err)
+	}
+}
+
+// A test message is of no campaign: whoever may have it sent sees what came of it.
+func TestATestMessageIsSeenAndReplayedByWhomeverMaySendIt(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_1")
+	w.tell("cmp_2")
+	w.follow()
+	d, err := w.Endpoints.TestWebhook(t.Context(), "whk_1", webhook.PingMessage("whk_1", time.Now(), "once"),
+		engine.System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := []engine.CampaignID{"cmp_1"}
+	log, err := w.Endpoints.Deliveries(t.Context(), "whk_1", webhook.DeliveryQuery{Of: of, Size: 10})
+	if err != nil || len(log) != 1 || log[0].ID != d.ID {
+		t.Errorf("listed %+v %v", log, err)
+	}
+	if _, err := w.Endpoints.Replay(t.Context(), "whk_1", d.ID, of, engine.System); err != nil {
+		t.Errorf("one replayed: %v", err)
+	}
+	run(t, w.url, "UPDATE webhook_deliveries SET state = 'failed'")
+	n, err := w.Endpoints.ReplayFailed(t.Context(), "whk_1", d.CreatedAt.Add(-time.Minute), of, engine.System)
+	if n != 1 || err != nil {
+		t.Errorf("%d failed ones replayed: %v", n, err)
 	}
 }
 

@@ -364,3 +364,169 @@ func TestAContactsMessageHoldsWhatItsRowsSay(t *testing.T) {
 		t.Error("messages about an erased person are left")
 	}
 }
+
+// progressNames are the types that tell a call's progress.
+var progressNames = []string{"call.initiated", "call.ringing", "call.answered", "call.bridged", "call.ended"}
+
+// An endpoint that names no types is told what it was told before there were types to be named, and the history is
+// not read for more on account of others.
+func TestTheProgressOfCallsIsToldToWhoNamesIt(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_usual")
+	w.endpoint("whk_named", func(e *webhook.Endpoint) { e.Types = progressNames })
+	w.endpoint("whk_one", func(e *webhook.Endpoint) {
+		e.Types, e.Campaigns = []string{"call.answered"}, []engine.CampaignID{"cmp_2"}
+	})
+	of := func(c *campaign.Campaign) {
+		t.Helper()
+		k := storetest.Call{Epoch: c.Epoch, Contact: contact.Contact{ID: engine.ContactID(storetest.RandomID()),
+			Campaign: c.ID, Run: 1, Number: "+4915112345678", State: contact.Pending, Max: 3, CreatedAt: time.Now()}}
+		seq := int64(0)
+		for step := range storetest.CallSteps {
+			if step == 1 {
+				seq++
+				w.commit(k.Ring(seq, time.Now()))
+			}
+			seq++
+			w.commit(k.Write(step, seq, time.Now()))
+		}
+	}
+	one, two := w.campaign("cmp_1"), w.campaign("cmp_2")
+	of(&one)
+	of(&two)
+	w.follow()
+	for id, want := range map[webhook.EndpointID][]string{
+		"whk_usual": {"attempt.ended", "result.stored", "contact.completed", "attempt.ended", "result.stored",
+			"contact.completed"},
+		"whk_named": append(append([]string(nil), progressNames...), progressNames...),
+		"whk_one":   {"call.answered"},
+	} {
+		list, err := w.Endpoints.Deliveries(t.Context(), id, webhook.DeliveryQuery{Size: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for _, d := range list {
+			count[d.Type]++
+		}
+		for _, kind := range want {
+			count[kind]--
+		}
+		for kind, n := range count {
+			if n != 0 {
+				t.Errorf("%s: %+d of %s", id, n, kind)
+			}
+		}
+	}
+}
+
+// Whether somebody is to be told that a phone rings is known from the answer to the request on, and forgotten with
+// the last endpoint that names it.
+func TestWhoIsToBeToldOfRingingIsKnownAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	f := func(want bool, campaigns ...engine.CampaignID) {
+		t.Helper()
+		for _, c := range campaigns {
+			if got := w.Endpoints.TellsRinging(c); got != want {
+				t.Errorf("%q: %v", c, got)
+			}
+		}
+	}
+	w.endpoint("whk_usual")
+	f(false, "", "cmp_1")
+	w.endpoint("whk_1", func(e *webhook.Endpoint) {
+		e.Types, e.Campaigns = progressNames, []engine.CampaignID{"cmp_1"}
+	})
+	f(true, "cmp_1")
+	f(false, "", "cmp_2")
+	change := func(f func(e *webhook.Endpoint)) {
+		t.Helper()
+		if _, err := w.Endpoints.ChangeWebhook(t.Context(), "whk_1", f, engine.System); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(e *webhook.Endpoint) { e.Campaigns = nil })
+	f(true, "", "cmp_2")
+	change(func(e *webhook.Endpoint) { e.Enable(false) })
+	f(false, "", "cmp_1")
+	change(func(e *webhook.Endpoint) { e.Enable(true) })
+	f(true, "")
+	other := storetest.OpenAt(t, w.url, persistence.Config{}) // another node reads the endpoints
+	if other.Endpoints.TellsRinging("") {
+		t.Error("known before it was read")
+	}
+	if _, err := other.Endpoints.Webhooks(t.Context()); err != nil || !other.Endpoints.TellsRinging("") {
+		t.Errorf("not known: %v", err)
+	}
+	if err := w.Endpoints.DeleteWebhook(t.Context(), "whk_1", engine.System); err != nil {
+		t.Fatal(err)
+	}
+	f(false, "", "cmp_1")
+}
+
+// caller returns what commits an answered call of a new contact of a campaign, whose request named an address or nil.
+func (w *told) caller(id engine.CampaignID) func(*campaign.StatusCallback) engine.ContactID {
+	w.t.Helper()
+	c, seq := w.campaign(id), int64(0)
+	return func(s *campaign.StatusCallback) engine.ContactID {
+		w.t.Helper()
+		k := storetest.Call{Epoch: c.Epoch, Contact: contact.Contact{ID: engine.ContactID(storetest.RandomID()),
+			Campaign: c.ID, Run: 1, Number: engine.PhoneNumber(fmt.Sprintf("+4915112345%03d", seq)), State: contact.Pending,
+			Max: 3, CreatedAt: time.Now()}}
+		for step := range storetest.CallSteps {
+			seq++
+			x := k.Write(step, seq, time.Now())
+			if step == 0 {
+				x.Status = journal.StatusOf(string(k.Contact.ID), s, time.Now())
+			}
+			w.commit(x)
+		}
+		return k.Contact.ID
+	}
+}
+
+// An address that a request named is told on behalf of its endpoint, as long as that allows it.
+func TestAnAddressOfARequestIsToldOnBehalfOfItsEndpoint(t *testing.T) {
+	t.Parallel()
+	w := newTold(t)
+	w.endpoint("whk_1", func(e *webhook.Endpoint) { e.Types = []string{webhook.StatusCallback} })
+	if !w.Endpoints.TellsRinging("") {
+		t.Error("ringing is not stored for addresses of requests")
+	}
+	call := w.caller("cmp_1")
+	own := &campaign.StatusCallback{URL: "https://whk_1.example.org/own?id=17", Endpoint: "whk_1",
+		Types: []string{"call.answered", "call.ended"}}
+	told := call(own)
+	call(nil)
+	call(&campaign.StatusCallback{URL: "https://elsewhere.example.org/", Endpoint: "whk_1"})
+	call(&campaign.StatusCallback{URL: "https://whk_2.example.org/", Endpoint: "whk_2"}) // deleted meanwhile
+	w.deliver()
+	w.await("whk_1", "delivered", all(2, webhook.Delivered))
+	secret, _ := webhook.ReadSecret(hookSecret)
+	for _, r := range w.requests() {
+		if r.URL != own.URL || r.Signature != webhook.Sign(r.ID, r.At, r.Body, secret) ||
+			!strings.Contains(string(r.Body), string(told)) {
+			t.Errorf("%s: %s", r.URL, r.Body)
+		}
+	}
+	// A later request's address takes the place of the earlier one.
+	k := journal.Write{Events: []journal.Event{}, Status: journal.StatusOf(string(told), own, time.Now().Add(-time.Hour))}
+	k.Status.URL = "https://whk_1.example.org/older"
+	w.commit(k)
+	if n := w.count("webhook_callbacks WHERE url LIKE '%older'"); n != 0 {
+		t.Error("an earlier request came later")
+	}
+	k.Status.At, k.Status.URL = time.Now().Add(time.Hour), "https://whk_1.example.org/newer"
+	w.commit(k)
+	if n := w.count("webhook_callbacks WHERE url LIKE '%newer'"); n != 1 {
+		t.Error("the address is not replaced")
+	}
+	// An empty one takes it away.
+	k.Status.At, k.Status.URL = time.Now().Add(2*time.Hour), ""
+	w.commit(k)
+	if n := w.count("webhook_callbacks WHERE subject = $1 AND url = ''", string(told)); n != 1 {
+		t.Error("the address is not taken away")
+	}
+}

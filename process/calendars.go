@@ -14,7 +14,7 @@ import (
 // calendarsEvery is how often files of holidays that are due are looked for.
 const calendarsEvery = time.Minute
 
-// refreshCalendars has files of holidays anew, each by one node, until the process ends.
+// refreshCalendars fetches files of holidays again, each by one node, until the process ends.
 func (p *Process) refreshCalendars(ctx context.Context) {
 	tick := time.NewTicker(cmp.Or(p.tuning.calendarsEvery, calendarsEvery))
 	defer tick.Stop()
@@ -30,7 +30,7 @@ func (p *Process) refreshCalendars(ctx context.Context) {
 	}
 }
 
-// refreshCalendar has one file anew that is due; false if none is. If it cannot be had or used, the last
+// refreshCalendar fetches a file that is due; false if none is. If it cannot be fetched or used, the last
 // good one stays, and its calendar and the health say so.
 func (p *Process) refreshCalendar(ctx context.Context) bool {
 	now := p.clock.Now()
@@ -69,7 +69,7 @@ func (p *Process) refreshCalendar(ctx context.Context) bool {
 	return true
 }
 
-// calendarCheck warns of calendars whose files cannot be had anew.
+// calendarCheck warns of calendars whose files cannot be fetched again.
 func (f *Front) calendarCheck(ctx context.Context) http.Check {
 	check := http.Check{Name: "calendars", OK: true}
 	stale, err := f.Store.StaleCalendars(ctx, f.p.clock.Now())

@@ -1,15 +1,18 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"dialler/actors/cluster"
 	"dialler/engine/destination"
 	"dialler/engine/webhook"
+	"dialler/http/access"
 	"dialler/media"
 	"dialler/persistence"
 	"dialler/process/configfile"
@@ -31,7 +34,8 @@ func (f *Flags) Check() error {
 	_, witnesses := f.witnesses("", time.Now)
 	_, certificate := f.certificate()
 	wrong := []error{f.addresses(), f.check(), digit, ports, sip, rtp, proxies, secrets, hook, witnesses, certificate,
-		f.checkSpool(), f.checkNumbers(), f.checkFiles(), f.checkCluster(), f.checkConfigFile()}
+		f.checkSpool(), f.checkNumbers(), f.checkFiles(), f.checkCluster(), f.checkConfigFile(),
+		f.checkOIDC(cmp.Or(f.PublicURL, "http://127.0.0.1"))} // without one it is known once we listen
 	if f.DatabaseURL != "" {
 		if err := persistence.CheckURL(f.DatabaseURL); err != nil {
 			wrong = append(wrong, fmt.Errorf("--database-url, or DATABASE_URL: %w", err))
@@ -135,6 +139,35 @@ func (f *Flags) certificate() (*keys.CertificateFiles, error) {
 		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
 	}
 	return files, nil
+}
+
+// identityProvider is the one by which people log in, nil without one; base is where browsers reach the console unless
+// a setting says otherwise.
+func (f *Flags) identityProvider(base string) *access.OIDC {
+	if f.OIDCIssuer == "" {
+		return nil
+	}
+	roles := make(map[string]string, len(f.OIDCRoles))
+	for _, pair := range f.OIDCRoles {
+		i := max(strings.LastIndexByte(pair, '='), 0) // names of groups may have one
+		roles[strings.TrimSpace(pair[:i])] = strings.TrimSpace(strings.TrimPrefix(pair[i:], "="))
+	}
+	return &access.OIDC{Name: f.OIDCName, Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID,
+		ClientSecret: f.OIDCClientSecret, Callback: access.CallbackOf(cmp.Or(f.OIDCRedirect, base)),
+		Scopes: f.OIDCScopes, GroupsClaim: f.OIDCGroups, Roles: roles}
+}
+
+// checkOIDC checks the settings of log-in by a provider; base is as for identityProvider.
+func (f *Flags) checkOIDC(base string) error {
+	provider := f.identityProvider(base)
+	if provider == nil {
+		if f.OIDCClientID != "" || f.OIDCClientSecret != "" || len(f.OIDCRoles) > 0 {
+			return errors.New("--oidc-issuer is required with the other settings of --oidc, for example " +
+				"https://login.example.org/realms/company")
+		}
+		return nil
+	}
+	return access.CheckOIDC(provider)
 }
 
 // checkFiles reads the files that no other check reads.

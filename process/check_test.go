@@ -109,3 +109,17 @@ func TestAnAddressInBracketsIsTakenOfEitherVersion(t *testing.T) {
 		r.terminate()
 	}
 }
+
+// Whoever runs the dialler without --public-url is told when it listens: people would come back from the provider to
+// an address in the clear, with the code of their log-in.
+func TestAProviderSendsPeopleBackToAnEncryptedAddressOrThisMachine(t *testing.T) {
+	flags := sound(t)
+	flags.OIDCIssuer, flags.OIDCClientID = "https://login.example.org", "dialler"
+	flags.OIDCRoles = []string{"callcentre=operator"}
+	for base, right := range map[string]bool{"http://127.0.0.1:8080": true, "https://dialler.example.org": true,
+		"http://10.0.0.5:8080": false, "http://dialler.example.org": false} {
+		if err := flags.checkOIDC(base); (err == nil) != right {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type several struct {
 	node   *cluster.Node
 	router *routing.Router
 	keeper *campaignowner.Keeper
+	lately lately[[]ownership.Node]
 	log    zerolog.Logger
 }
 

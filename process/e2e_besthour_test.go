@@ -15,7 +15,7 @@ import (
 
 // A campaign dials with the option Best hour; later its page says what that gains, and at which hours
 // people answer.
-func TestAViewerSeesWhatTheBestHourGains(t *testing.T) {
+func TestAViewerSeesInTheConsoleWhatTheBestHourGains(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 100*time.Millisecond)
 	talks, busy := person(100*time.Millisecond), carrier.Busy()

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"dialler/bench/bot"
 	"dialler/bench/carrier"
@@ -48,12 +51,17 @@ Max-Forwards: 70
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0:
-		case f[0] == "any": // answered and hung up on, or refused
-			b += `<recv response="180" optional="true"/><recv response="486" optional="true" next="9"/>` +
-				`<recv response="503" optional="true" next="9"/>` + // of a process that is not up yet
+		case f[0] == "any": // answered and hung up on, or refused; a process that dies may leave it at the 100
+			until := ""
+			if len(f) > 1 { // whichever of these it waits at
+				until = ` timeout="15000" ontimeout="10"`
+			}
+			b += `<recv response="180" optional="true"` + until + `/>` +
+				`<recv response="486" optional="true" next="9"` + until + `/>` +
+				`<recv response="503" optional="true" next="9"` + until + `/>` + // of a process that is not up yet
 				// A process that died before its 200 left is followed by one that ends what may have begun.
-				`<recv request="BYE" optional="true" next="11"/>` +
-				`<recv response="200"/>` + request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n") +
+				`<recv request="BYE" optional="true" next="11"` + until + `/>` +
+				`<recv response="200"` + until + `/>` + request("ACK", "1", "", "[peer_tag_param]", "Content-Length: 0\n") +
 				`<recv request="BYE"/>` + response("200", "BYE", "", false) + `<nop next="10"/><label id="9"/>` +
 				request("ACK", "1", "-11", "[peer_tag_param]", "Content-Length: 0\n") + `<nop next="10"/><label id="11"/>` +
 				response("481", "BYE", "", false) + `<label id="10"/><pause milliseconds="1"/>`
@@ -82,16 +90,22 @@ Max-Forwards: 70
 // callers calls our number, all at once, from the given numbers.
 func (w *world) callers(steps string, from ...string) *sipp {
 	w.t.Helper()
+	return w.callersOf(ourNumber, w.flags.SIP, steps, from...)
+}
+
+// callersOf calls a number at an address.
+func (w *world) callersOf(to, at, steps string, from ...string) *sipp {
+	w.t.Helper()
 	dir := w.t.TempDir()
 	file, list := filepath.Join(dir, "call-in.xml"), filepath.Join(dir, "callers.csv")
-	for name, text := range map[string]string{file: callIn(steps),
+	for name, text := range map[string]string{file: strings.ReplaceAll(callIn(steps), ourNumber, to),
 		list: "SEQUENTIAL\n" + strings.Join(from, "\n") + "\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 	n := strconv.Itoa(len(from))
-	return startSippFile(w.t, file, w.flags.SIP, "-inf", list, "-m", n, "-l", n, "-r", "200")
+	return startSippFile(w.t, file, at, "-inf", list, "-m", n, "-l", n, "-r", "200")
 }
 
 // over waits until all calls have followed the scenario.
@@ -129,6 +143,36 @@ func TestWhoCallsBackIsRefusedUnlessThePolicySaysOtherwise(t *testing.T) {
 	w.callers("< 603\nack\n", newNumber()).over()
 	if n := w.rows("attempts"); n != 0 {
 		t.Errorf("%d attempts", n)
+	}
+}
+
+// A trunk's calls to numbers that are not ours get its own answer, whatever our numbers' policies, and the
+// database is not asked about them.
+func TestCallsToNumbersThatAreNotOursAskNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0, "inbound": "decline"})
+	w.policy(map[string]any{"callback_policy": "message"})
+	other := newNumber()
+	eventually(t, "our numbers are known", func() bool {
+		w.callersOf(other, w.flags.SIP, "< 603\nack\n", newNumber()).over()
+		return w.metric("dialler_inbound_strange_total") > 0
+	})
+	offered, strange := w.metric("dialler_inbound_offered_total"), w.metric("dialler_inbound_strange_total")
+	var from []string
+	for range 30 {
+		from = append(from, newNumber())
+	}
+	w.callersOf(other, w.flags.SIP, "< 603\nack\n", append(from, from...)...).over()
+	if now := w.metric("dialler_inbound_offered_total"); now != offered {
+		t.Errorf("%v of them were looked up", now-offered)
+	}
+	if now := w.metric("dialler_inbound_strange_total"); now != strange+60 {
+		t.Errorf("%v of them are counted, want 60", now-strange)
+	}
+	w.callers(played, newNumber()).over()
+	if n := w.inbounds("answered_at IS NOT NULL"); n != 1 {
+		t.Errorf("%d calls to our number were answered", n)
 	}
 }
 
@@ -297,7 +341,7 @@ func TestAMessageOfAKilledProcessEnds(t *testing.T) {
 	for range 20 {
 		from = append(from, newNumber())
 	}
-	s := w.callers("any\n", from...)
+	s := w.callers("any killed\n", from...)
 	eventually(t, "one hears it", func() bool { return w.inbounds("answered_at IS NOT NULL") > 0 })
 	w.killed(first)
 	s.over()
@@ -405,17 +449,17 @@ func crossing(t *testing.T, killed bool) {
 	w := newWorld(t, tuning{}, 300*time.Millisecond)
 	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(30 * time.Millisecond)}})
 	w.policy(map[string]any{"callback_policy": "bot", "callback_bot_id": ourBot})
-	at, first := w, (*running)(nil)
+	at, first, steps := w, (*running)(nil), "any\n"
 	if killed { // who waits for a seat when it dies hears it ring until they hang up
 		w.policy(map[string]any{"callback_policy": "message"})
 		first = w.asProgram()
-		at = w.at(first.api)
+		at, steps = w.at(first.api), "any killed\n"
 	}
 	var people []string
 	for range 20 {
 		people = append(people, newNumber())
 	}
-	s := w.callers("any\n", people...)
+	s := w.callers(steps, people...)
 	for _, n := range people[:len(people)/2] {
 		at.crm("POST", "/api/v1/sip/dialout", map[string]any{"bot_id": ourBot, "to_number": n})
 	}
@@ -503,6 +547,54 @@ func TestWhoHasJustCalledBackIsNotRung(t *testing.T) {
 	}
 }
 
+// The bot was told that its result of a call back is stored, and the process is killed before the contact has heard
+// of it: the next one tells it.
+func TestAResultOfACallBackReachesItsContactThroughAKill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.later(300*time.Millisecond, 3*time.Second)
+	model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+	first := w.asProgram()
+	_, person := w.missed(map[string]any{"always_on": true, "callback_policy": "bot", "retry_on_system": []string{"busy"},
+		"retry_delay_s": 3600, "max_attempts": 9})
+	w.callers(played, person).over()
+	eventually(t, "the contact knows of the call", func() bool {
+		return w.inbounds("NOT live") == 1 && w.rows("contacts WHERE calls_back IS NOT NULL") == 1
+	})
+	ctx := t.Context()
+	held, err := pgx.Connect(ctx, w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close(context.Background()) }()
+	if _, err := held.Exec(ctx, "BEGIN; SELECT FROM contacts FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	by := fmt.Sprintf(" FROM pg_stat_activity WHERE pg_blocking_pids(pid) @> ARRAY[%d]", held.PgConn().PID())
+	eventually(t, "the result is stored, and the contact is being told", func() bool {
+		n := 0
+		w.query("SELECT count(*)"+by, &n)
+		return n > 0 && w.inbounds("result IS NOT NULL") == 1
+	})
+	if err := first.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.exec("SELECT pg_terminate_backend(pid, 3000)" + by) // what it had sent is not carried out after its end
+	if _, err := held.Exec(ctx, "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.rows("contacts WHERE has_result"); n != 0 {
+		t.Fatal("the contact has heard of it")
+	}
+	w.killed(first)
+	eventually(t, "the contact has its result", func() bool {
+		return w.rows("contacts WHERE state = 'completed' AND has_result AND due_at IS NULL") == 1
+	})
+	if n := len(invites(model, person)); n != 1 {
+		t.Errorf("they were called %d times", n)
+	}
+}
+
 // A person with two numbers calls back from the first one, while the second is due.
 func TestWhoTalksToUsIsNotCalledAtTheOtherNumber(t *testing.T) {
 	t.Parallel()
@@ -542,4 +634,51 @@ func TestAResultDuringACallBackIsJudgedByTheWholeTalk(t *testing.T) {
 		return w.rows("contacts WHERE state = 'completed' AND has_result") == 1
 	})
 	w.act(id, "stop").expect(200)
+}
+
+// The INVITE of a call back reaches a node that does not own the contact's campaign. The owner keeps the
+// contact from being dialled while they talk, and gets the result; when it is killed meanwhile, whoever
+// takes the campaign over does.
+func TestACallBackThroughAnotherNodeIsHeardByTheOwnerOfItsContact(t *testing.T) {
+	t.Parallel()
+	if hasItsOwnProcess(t) {
+		return
+	}
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
+			w, other := newClusterWorld(t, 0)
+			w.later(8*time.Second, 0)
+			model := w.carrier(carrier.Config{Profile: []carrier.Behaviour{carrier.Busy()}})
+			id := w.campaignOf("two", map[string]any{"callback_policy": "bot", "retry_on_system": []string{"busy"},
+				"retry_delay_s": 5, "max_attempts": 9, "always_on": true})
+			w.insist(id, "start")
+			person := newNumber()
+			w.trigger(id, person, nil)
+			eventually(t, "they were missed", func() bool { return w.rows("attempts WHERE NOT inbound AND NOT live") == 1 })
+			s := w.callers(played, person)
+			eventually(t, "they talk, and the owner knows", func() bool {
+				return w.inbounds("served_at IS NOT NULL") == 1 &&
+					w.rows("contacts WHERE reason = 'calls_back' AND due_at > now() + interval '5 minutes'") == 1
+			})
+			if name, _ := w.ownerOf(id); name != "two" {
+				t.Fatalf("%s owns the campaign", name)
+			}
+			before := len(invites(model, person)) // a second one may have left before they called
+			if killed {
+				if err := other.cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.over()
+			within(t, 3*patience, "the contact has its result", func() bool {
+				return w.rows("contacts WHERE state = 'completed' AND has_result AND due_at IS NULL") == 1
+			})
+			if n := len(invites(model, person)); n != before || w.inbounds("outcome = 'completed'") != 1 {
+				t.Errorf("called %d times more", n-before)
+			}
+			if name, _ := w.ownerOf(id); (name == "two") == killed {
+				t.Errorf("%s owns the campaign in the end", name)
+			}
+		})
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"dialler/bench/carrier"
 )
 
-func TestTheCampaignPageTellsHowTheCampaignWorks(t *testing.T) {
+func TestTheCampaignPageOfTheConsoleTellsHowTheCampaignWorks(t *testing.T) {
 	w := newWorld(t, tuning{}, 700*time.Millisecond)
 	talks, busy := person(150*time.Millisecond), carrier.Busy()
 	talks.Weight, busy.Weight = 4, 1

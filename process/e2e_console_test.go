@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -86,12 +87,26 @@ func consoleIsBuilt(t *testing.T) {
 // are pairs of a name and a value; the last one of a name counts.
 func (w *world) browse(script string, settings ...string) []byte {
 	w.t.Helper()
-	consoleIsBuilt(w.t)
+	return browseAt(w.t, w.p.URL(), script, settings...)
+}
+
+// oneBrowser is held by the test whose browser is open: one takes most of two processors.
+var oneBrowser sync.Mutex
+
+// browseAt is browse for the dialler at an address.
+func browseAt(t *testing.T, address, script string, settings ...string) []byte {
+	t.Helper()
+	if !strings.Contains(t.Name(), "Console") {
+		t.Fatal("a test that opens a browser has Console in its name: make test runs these one after the other")
+	}
+	consoleIsBuilt(t)
+	oneBrowser.Lock()
+	defer oneBrowser.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, node(w.t), filepath.Join(consoleDir, "e2e", script))
-	c.Env = append(os.Environ(), "DIALLER_URL="+w.p.URL(), "CHROMIUM="+found(w.t, "CHROMIUM", "chromium",
-		"chromium-browser", "google-chrome"))
+	c := exec.CommandContext(ctx, node(t), filepath.Join(consoleDir, "e2e", script))
+	c.Env = append(os.Environ(), "DIALLER_URL="+address, "CHROMIUM="+found(t, "CHROMIUM",
+		"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"))
 	for i := 0; i+1 < len(settings); i += 2 {
 		c.Env = append(c.Env, settings[i]+"="+settings[i+1])
 	}
@@ -100,7 +115,7 @@ func (w *world) browse(script string, settings ...string) []byte {
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it closes its browser
 	c.WaitDelay = 10 * time.Second
 	if err := c.Run(); err != nil {
-		w.t.Fatalf("%s: %v\n%s", script, err, errs.String())
+		t.Fatalf("%s: %v\n%s", script, err, errs.String())
 	}
 	return out.Bytes()
 }
@@ -199,7 +214,7 @@ func TestTheConsoleSaysThatTheDatabaseIsAwayAndGoesOn(t *testing.T) {
 	w.quiet()
 }
 
-func TestTheDotsOfWhatIsAliveLeaveTheBrowserAlone(t *testing.T) {
+func TestTheDotsOfWhatIsAliveInTheConsoleLeaveTheBrowserAlone(t *testing.T) {
 	w := newWorld(t, tuning{}, 0) // conversations last until the callees hang up, which they do not
 	w.carrier(carrier.Config{Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
 	const email, live, others = "olga@example.org", 9, 19

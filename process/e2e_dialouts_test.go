@@ -221,6 +221,33 @@ func TestADialoutOutlivesItsProcess(t *testing.T) {
 	}
 }
 
+// placedAgain does what a CRM does that is told that a call was not sent in time: it places it again.
+func (w *world) placedAgain(model *carrier.Carrier, to []string) {
+	w.t.Helper()
+	for range 5 {
+		again := 0
+		for _, n := range to {
+			if len(invites(model, n)) == 0 && w.tooLate(n) {
+				again++
+				w.dialout(n)
+			}
+		}
+		if again == 0 {
+			return
+		}
+		eventually(w.t, "they are over", func() bool { return w.rows("attempts WHERE live") == 0 })
+	}
+}
+
+// tooLate says that a dialout was given up because its INVITE could not leave within what the keepers of the trunk and
+// of the number had granted: within 1.5 s, which a busy machine does not always manage.
+func (w *world) tooLate(to string) (late bool) {
+	w.t.Helper()
+	w.query("SELECT coalesce(bool_or(friendly = 'Not sent in time' AND invite_at IS NULL), false) FROM attempts "+
+		"WHERE to_number = '"+to+"'", &late)
+	return late
+}
+
 // Any node places a dialout: the one that took it is killed, and each is called once.
 func TestADialoutOfAKilledNodeIsPlacedByAnother(t *testing.T) {
 	t.Parallel()
@@ -241,9 +268,22 @@ func TestADialoutOfAKilledNodeIsPlacedByAnother(t *testing.T) {
 	if err := other.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 2*patience, "all are called", func() bool { return len(model.Ledger().Calls()) >= len(to) })
+	within(t, 2*patience, "all are over", func() bool { return w.rows("attempts WHERE NOT live") >= len(to) })
 	for i := range to { // this node looks every five seconds for what another one took
+		if w.tooLate(to[i]) { // it took it, but could not place it
+			if n := w.rows("attempts WHERE to_number = '" + to[i] + "' AND reserved_at BETWEEN '" +
+				at[i].Format(time.RFC3339Nano) + "' AND '" + at[i].Add(10*time.Second).Format(time.RFC3339Nano) + "'"); n != 1 {
+				t.Errorf("taken over %d times within ten seconds", n)
+			}
+			continue
+		}
 		w.calledAt(model, to[i], at[i], 10*time.Second)
+	}
+	w.placedAgain(model, to)
+	for i := range to {
+		if n := len(invites(model, to[i])); n != 1 {
+			t.Errorf("%d calls", n)
+		}
 	}
 	w.crm("DELETE", "/api/v1/calls/"+string(rep.CallID), nil).expect(200)
 	w.ended(rep.CallID, engine.OutcomeCancelled)
@@ -274,6 +314,7 @@ func TestADialoutIsPlacedByOneOfTwoNodes(t *testing.T) {
 	within(t, 2*patience, "all are over", func() bool {
 		return w.rows("scheduled_dialouts") == 0 && w.rows("attempts WHERE NOT live") == len(to)
 	})
+	w.placedAgain(model, to)
 	for i := range to {
 		if n := len(invites(model, to[i])); n != 1 {
 			t.Errorf("%d calls", n)

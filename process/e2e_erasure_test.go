@@ -74,7 +74,7 @@ func TestAnErasedPersonIsNowhereAnyMore(t *testing.T) {
 	w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{
 		map[string]any{"mobile": gone, "metadata": vars}, map[string]any{"mobile": other,
 			"metadata": map[string]any{"name": "Bert"}}}}).expect(200)
-	file := "phone_number,name\n" + gone + ",Wilhelmina\n" + digits(gone) + ",Wilhelmina\n"
+	file := "phone_number,name\n" + gone + ",Wilhelmina\n" + digits(gone) + ",Wilhelmina\n12,see " + gone + "\n"
 	w.imported(id, file)
 	eventually(t, "both had their call", func() bool { return w.lifecycle(id).Counters.Completed == 2 })
 	// The person is open in one other campaign, and excluded there by a variable.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dialler/bench/carrier"
+	"dialler/bench/draw"
 	"dialler/engine"
 )
 
@@ -107,4 +108,62 @@ func TestAThrottledTrunkIsShownAndAPutEndsItsWait(t *testing.T) {
 	}
 	w.trunk("model", host, port, nil)
 	eventually(t, "the contact is called again", func() bool { return calls() > before })
+}
+
+// A burst that the first trunk can send within a second stays on it, by the carriers' own ledgers.
+// Where the machine took longer for the burst, it is tried again with another one.
+func TestABurstStaysOnTheTrunkOfTheBestPriority(t *testing.T) {
+	t.Parallel()
+	const people = 12
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	profile := []carrier.Behaviour{{Kind: carrier.Refuse, Code: 486, Ring: draw.Exactly(2 * time.Second)}}
+	second := w.carrier(carrier.Config{Profile: profile})
+	first := w.carrier(carrier.Config{Profile: profile})
+	w.operator("DELETE", "/api/v1/trunks/model", nil).expect(204)
+	for i, c := range []*carrier.Carrier{first, second} {
+		host, port, err := splitHostPort(c.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.trunk([]string{"first", "second"}[i], host, port, map[string]any{"priority": i, "cps_cap": 40})
+	}
+	w.operator("PUT", "/api/v1/bots/"+ourBot, map[string]any{"name": "Anna", "seats": people,
+		"endpoints":  []string{w.bot.URL()},
+		"auth_token": ourToken, "account": ourAccount}).expect(200)
+	eventually(t, "both trunks are up", func() bool {
+		return w.shownTrunk("first").Status.Health == "up" && w.shownTrunk("second").Status.Health == "up"
+	})
+	for range 20 {
+		id := w.campaign(map[string]any{"concurrency": people, "max_attempts": 1})
+		var rows []any
+		var numbers []engine.PhoneNumber
+		for range people {
+			n := newNumber()
+			rows, numbers = append(rows, map[string]any{"mobile": n}), append(numbers, engine.PhoneNumber(n))
+		}
+		w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": rows}).expect(200)
+		w.act(id, "start").expect(200)
+		eventually(t, "the campaign is completed", func() bool { return w.detail(id).Status == "completed" })
+		by := [2]int{}
+		var spans []span
+		for _, n := range numbers {
+			for i, c := range []*carrier.Carrier{first, second} {
+				for _, l := range c.Ledger().To(n) {
+					by[i]++
+					spans = append(spans, span{from: l.LeftAt})
+				}
+			}
+		}
+		if by[0]+by[1] != people {
+			t.Fatalf("%v calls reached the carriers", by)
+		}
+		if perSecond(spans) < people {
+			continue
+		}
+		if by[1] > 0 {
+			t.Errorf("%d of a burst of %d on the second trunk", by[1], people)
+		}
+		return
+	}
+	t.Fatal("no burst left within a second")
 }

@@ -96,7 +96,8 @@ func TestAnAttackWithDatabaseAndKeyIsFoundByAWitnessAlone(t *testing.T) {
 				}
 			}
 			r, h := receipts(file), receipts(hook)
-			return n > 0 && len(r) > 0 && len(h) > 0 && r[len(r)-1].N >= n && h[len(h)-1].N >= n && w.receipts("timestamp") >= n
+			return n > 0 && len(r) > 0 && len(h) > 0 && r[len(r)-1].N >= n && h[len(h)-1].N >= n &&
+				w.receipts("timestamp") >= n && w.receipts("file") >= n && w.receipts("webhook") >= n
 		})
 		return id, receipts(file)[len(receipts(file))-1].N
 	}

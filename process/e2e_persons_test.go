@@ -238,6 +238,84 @@ func TestATriggerByAnotherNumberFindsThePersonAndDoNotCallStopsThem(t *testing.T
 	}
 }
 
+// A number on the suppression list is never called; whoever comes with it is called at the others, however
+// they come, and is refused when none is left.
+func TestWhoComesWithASuppressedNumberIsCalledAtTheOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 300*time.Millisecond)
+	type numbers struct{ first, second string }
+	script := map[engine.PhoneNumber][]carrier.Behaviour{}
+	listed, erased := newNumber(), newNumber() // the list has the one as it is, the other as an erased person's
+	w.operator("POST", "/api/v1/suppressions", map[string]any{"numbers": []string{listed}}).expect(200)
+	w.operator("DELETE", "/api/v1/persons/"+erased+"?suppress=true", nil).expect(200)
+	model := w.carrier(carrier.Config{Script: script, Profile: []carrier.Behaviour{person(50 * time.Millisecond)}})
+	var id engine.CampaignID
+	ways := map[string]func(numbers) bool{
+		"trigger": func(p numbers) bool {
+			r := w.triggerPerson(id, numbersOf(p.first, p.second))
+			return r.status == 200 || r.code() != "suppressed"
+		},
+		"batch": func(p numbers) bool {
+			var rep campaign.BatchReply
+			w.crm("POST", "/api/v1/campaigns/"+string(id)+"/contacts:batch", map[string]any{"contacts": []any{
+				numbersOf(p.first, p.second)}}).expect(200).into(&rep)
+			return rep.Suppressed == 0
+		},
+		"list": func(p numbers) bool {
+			var rep campaign.AddReport
+			w.operator("POST", "/api/v1/campaigns/"+string(id)+"/contacts", map[string]any{"contacts": []any{
+				numbersOf(p.first, p.second)}}).expect(200).into(&rep)
+			return rep.Excluded == 0
+		},
+		"file": func(p numbers) bool {
+			var imp campaign.Import
+			w.send("POST", importsOf(id), "phone_number,phone_number_2\n"+p.first+","+p.second+"\n", "Authorization",
+				"Bearer "+w.admin, "Content-Type", "text/csv").expect(201).into(&imp)
+			return imp.Excluded == 0
+		},
+	}
+	for way, add := range ways {
+		id = w.running(map[string]any{"max_attempts": 5, "retry_delay_s": 600}) // which knows nobody by these numbers
+		if add(numbers{listed, erased}) {
+			t.Errorf("%s: a person is taken whose numbers are both on the list", way)
+		}
+		for _, barred := range []string{listed, erased} {
+			other := newNumber()
+			if !add(numbers{other, barred}) {
+				t.Errorf("%s: refused for the second number", way)
+			}
+			eventually(t, way+": the first number is called", func() bool {
+				return len(model.Ledger().To(engine.PhoneNumber(other))) == 1
+			})
+		}
+	}
+	// Whoever the campaign knows by one of them, besides a number that may be called, is no new person.
+	var known campaign.TriggerReply
+	w.triggerPerson(id, numbersOf(listed, erased)).expect(200).into(&known)
+	if known.NumberPosition != 2 {
+		t.Errorf("named by the second number: %+v", known)
+	}
+	// A campaign has each first number once.
+	for way, add := range ways {
+		for _, barred := range []string{listed, erased} {
+			id = w.running(map[string]any{"max_attempts": 5, "retry_delay_s": 600})
+			other := newNumber()
+			if !add(numbers{barred, other}) {
+				t.Errorf("%s: refused for the first number", way)
+				continue
+			}
+			eventually(t, way+": the second number is called", func() bool {
+				return len(model.Ledger().To(engine.PhoneNumber(other))) == 1
+			})
+		}
+	}
+	for _, n := range []string{listed, erased} {
+		if calls := model.Ledger().To(engine.PhoneNumber(n)); len(calls) > 0 {
+			t.Errorf("a suppressed number got %d calls", len(calls))
+		}
+	}
+}
+
 func TestAPersonIsErasedByAnyOfTheNumbers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tuning{}, 300*time.Millisecond)

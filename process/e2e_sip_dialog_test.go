@@ -42,7 +42,7 @@ func TestAnUpdateBeforeOurAckIsAnswered(t *testing.T) {
 	t.Parallel()
 	var slow storetest.Faults
 	w := newWorld(t, tuning{toDatabase: slow.Dial}, 0)
-	slow.Slow("commit", func() { time.Sleep(100 * time.Millisecond) })
+	slow.Slow("commit", func() { time.Sleep(500 * time.Millisecond) })
 	w.run([]sipCase{{file: "update-before-ack", dialout: true, requests: "INVITE ACK", want: leftRow, then: audio}})
 	slow.Slow("commit", nil)
 }

@@ -50,7 +50,7 @@ func borne(t *testing.T, transport string, kamailio bool) {
 			before: talking(1400 * time.Millisecond)},
 		{file: "refresh-as-callee-leaves", requests: left + " INVITE ACK", want: leftRow, before: talking(0)},
 		{file: "update-before-ack", dialout: true, requests: left, want: leftRow,
-			before: func(*sipCall) { slow.Slow("commit", func() { time.Sleep(100 * time.Millisecond) }) },
+			before: func(*sipCall) { slow.Slow("commit", func() { time.Sleep(500 * time.Millisecond) }) },
 			then:   func(c *sipCall) { slow.Slow("commit", nil); audio(c) }},
 		{file: "reinvite-hold-silent", requests: left, want: leftRow, then: audio},
 	}

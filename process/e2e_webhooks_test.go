@@ -25,6 +25,7 @@ import (
 
 // toldOf is one request to an endpoint.
 type toldOf struct {
+	Path   string // with its query
 	Header nethttp.Header
 	Body   []byte
 }
@@ -50,7 +51,7 @@ func newIntegrator(t *testing.T) *integrator {
 	c := &integrator{answer: func(w nethttp.ResponseWriter, _ *toldOf) { w.WriteHeader(nethttp.StatusNoContent) }}
 	c.Server = httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, req *nethttp.Request) {
 		body, _ := io.ReadAll(req.Body)
-		r := toldOf{Header: req.Header.Clone(), Body: body}
+		r := toldOf{Path: req.URL.RequestURI(), Header: req.Header.Clone(), Body: body}
 		c.mu.Lock()
 		c.got = append(c.got, r)
 		answer := c.answer
@@ -65,6 +66,13 @@ func (c *integrator) all() []toldOf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.got)
+}
+
+// forget drops what came so far.
+func (c *integrator) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got = nil
 }
 
 // first returns the first message of a type whose body contains the text.

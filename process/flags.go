@@ -70,6 +70,15 @@ type Flags struct {
 	TLSKey  string `name:"tls-key" help:"${help_tls_key}" placeholder:"FILE"`
 	TLSOwn  bool   `name:"tls-own" help:"${help_tls_own}"`
 
+	OIDCIssuer       string   `name:"oidc-issuer" help:"${help_oidc_issuer}" placeholder:"URL"`
+	OIDCClientID     string   `name:"oidc-client-id" help:"${help_oidc_client_id}" placeholder:"ID"`
+	OIDCClientSecret string   `name:"oidc-client-secret" help:"${help_oidc_client_secret}" placeholder:"SECRET" secret:""`
+	OIDCRedirect     string   `name:"oidc-redirect" help:"${help_oidc_redirect}" placeholder:"URL"`
+	OIDCName         string   `name:"oidc-name" help:"${help_oidc_name}" default:"single sign-on" placeholder:"NAME"`
+	OIDCScopes       []string `name:"oidc-scopes" help:"${help_oidc_scopes}" default:"email,profile" placeholder:"NAMES"`
+	OIDCGroups       string   `name:"oidc-groups" help:"${help_oidc_groups}" default:"groups" placeholder:"CLAIM"`
+	OIDCRoles        []string `name:"oidc-roles" help:"${help_oidc_roles}" placeholder:"GROUP=ROLE"`
+
 	EligibilityURL    string `name:"eligibility-url" help:"${help_eligibility_url}" placeholder:"URL"`
 	EligibilitySecret string `name:"eligibility-secret" help:"${help_eligibility_secret}" placeholder:"SECRET" secret:""`
 	EligibilityFail   string `name:"eligibility-fail" help:"${help_eligibility_fail}" enum:"open,closed" default:"open"`

@@ -27,7 +27,19 @@ var FlagHelp = map[string]string{
 	"help_spool_size": "How much may be spooled, in MiB, reserved on disk at the start; " +
 		"0: nothing is kept on disk and live calls wait for the database.",
 	"help_drain_timeout": "How long live calls may go on after SIGTERM.",
-	"help_key_rate":      "Requests per second that one API key may send; 0 is no limit.",
+	"help_oidc_issuer": "Identity provider by which people log in to the console (OpenID Connect): its issuer, an " +
+		"https URL. Passwords go on being accepted (docs/access.md).",
+	"help_oidc_client_id":     "Name of the dialler at the identity provider.",
+	"help_oidc_client_secret": "Its secret there; empty for a public client. PKCE is used either way.",
+	"help_oidc_redirect": "URL under which browsers reach the console, --public-url when empty. The provider is to " +
+		"allow it with /api/v1/oidc/callback behind it.",
+	"help_oidc_name":   "What the button says after \"Log in with\".",
+	"help_oidc_scopes": "What is asked of the provider beside openid.",
+	"help_oidc_groups": "Claim with the groups of a person, in the ID token or at the provider's userinfo; a path " +
+		"such as realm_access.roles goes into it.",
+	"help_oidc_roles": "Roles of groups, such as dialler-admins=admin,callcentre=operator; who is in several has the " +
+		"highest, who is in none may not log in.",
+	"help_key_rate": "Requests per second that one API key may send; 0 is no limit.",
 	"help_trusted_proxies": "Addresses or networks of the proxies in front of the API; their X-Forwarded-For " +
 		"says who sent a request. Name nothing else: it could pose as any address.",
 	"help_http_connections": "Simultaneous connections of the API, at most a quarter of " +

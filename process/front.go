@@ -17,6 +17,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/inbound"
 	"dialler/engine/numberpool"
+	"dialler/engine/setup"
 	"dialler/http"
 	"dialler/http/access"
 	"dialler/http/telephony"
@@ -52,6 +53,14 @@ type Front struct {
 	pages   map[campaign.Page]listedPage
 }
 
+// CreateKey implements access.Keys.
+func (f *Front) CreateKey(ctx context.Context, key engine.APIKey, who engine.Who) error {
+	if err := f.scoped(ctx, key.Scopes); err != nil {
+		return err
+	}
+	return f.Store.Accounts.CreateKey(ctx, key, who)
+}
+
 // ChangeKey implements access.Keys.
 func (f *Front) ChangeKey(
 	ctx context.Context,
@@ -59,25 +68,18 @@ func (f *Front) ChangeKey(
 	change access.KeyChange,
 	who engine.Who,
 ) (engine.APIKey, error) {
-	return f.Store.Accounts.UpdateKey(ctx, id, func(k *engine.APIKey) {
-		if change.Name != nil {
-			k.Name = *change.Name
+	if change.Scopes != nil {
+		if err := f.scoped(ctx, *change.Scopes); err != nil {
+			return engine.APIKey{}, err
 		}
-		if change.Active != nil {
-			k.Active = *change.Active
+	}
+	if change.Secret != nil {
+		if err := f.upgraded(ctx); err != nil {
+			return engine.APIKey{}, err
 		}
-		if change.ExpiresAt != nil {
-			k.ExpiresAt = *change.ExpiresAt
-		}
-		if change.DialoutsPerDay != nil {
-			k.DialoutsPerDay = *change.DialoutsPerDay
-		}
-		if change.Scopes != nil {
-			k.Scopes = *change.Scopes
-		}
-		if change.Campaigns != nil {
-			k.Campaigns = *change.Campaigns
-		}
+	}
+	return f.Store.Accounts.UpdateKey(ctx, id, func(k *engine.APIKey) error {
+		return change.Apply(k, f.p.clock.Now())
 	}, who)
 }
 
@@ -217,6 +219,12 @@ func (f *Front) account(ctx context.Context, id engine.BotID) (string, error) {
 	_, _ = rand.Read(fresh[:]) // never fails
 	return "AC" + hex.EncodeToString(fresh[:]), nil
 }
+
+// ModelPeers implements http.SetUp.
+func (f *Front) ModelPeers() *setup.Model { return f.p.model.Load() }
+
+// OfferModel lets the console's set-up offer a model carrier and bot that run beside the dialler.
+func (p *Process) OfferModel(m setup.Model) { p.model.Store(&m) }
 
 // NumberStatuses implements http.Numbers.
 func (f *Front) NumberStatuses(ctx context.Context) (map[engine.PhoneNumber]numberpool.Status, error) {

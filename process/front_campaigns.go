@@ -12,9 +12,11 @@ import (
 	"dialler/engine/attempt"
 	"dialler/engine/cadence"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/forecast"
 	"dialler/engine/journal"
 	"dialler/engine/number"
+	"dialler/engine/people"
 	"dialler/persistence/failure"
 )
 
@@ -267,6 +269,27 @@ func (f *Front) Contacts(ctx context.Context, id engine.CampaignID, page campaig
 	}
 	wg.Wait()
 	return list, nil
+}
+
+// SearchPeople implements http.People.
+func (f *Front) SearchPeople(ctx context.Context, q contact.Search, limit int) (people.Searched, error) {
+	return f.Store.SearchPeople(ctx, q, limit)
+}
+
+// Person implements http.People; live calls are shown as their owners know them.
+func (f *Front) Person(ctx context.Context, n engine.PhoneNumber) (people.Person, error) {
+	p, err := f.Store.Lists.Person(ctx, n)
+	if err != nil {
+		return p, err
+	}
+	var wg sync.WaitGroup
+	for i := range p.Calls {
+		if a := &p.Calls[i]; a.State != attempt.Ended && a.State != attempt.Scheduled {
+			wg.Go(func() { *a = f.Live(ctx, *a) })
+		}
+	}
+	wg.Wait()
+	return p, nil
 }
 
 // Contact implements http.Campaigns: the row, with its call brought up to date, and why it is not

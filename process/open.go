@@ -125,6 +125,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := flags.checkOIDC(base); err != nil {
+		return err
+	}
 	if err := p.secureAPI(base); err != nil {
 		return err
 	}
@@ -209,11 +212,14 @@ func (p *Process) open(ctx context.Context, name string) error {
 			OnStage: func(s callactor.Stage, took time.Duration) {
 				p.histograms.Stages.WithLabelValues(string(s)).Observe(took.Seconds())
 			},
-			OnInvite:   func(waited time.Duration) { p.histograms.Delays.Observe(waited.Seconds()) },
-			PlacedHere: func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
+			OnInvite:     func(waited time.Duration) { p.histograms.Delays.Observe(waited.Seconds()) },
+			TellsRinging: p.store.Endpoints.TellsRinging,
+			PlacedHere:   func(t engine.TrunkID, contact string) bool { return p.sip.SentBy()[t] == contact },
 			Returned: func(ctx context.Context, cmd campaign.SubmitResult) error {
-				if p.results.Load() == nil { // the front is not there yet
-					return p.treeUp.Load().SubmitResult(ctx, cmd)
+				if t := p.treeUp.Load(); t == nil {
+					return context.Canceled // the tree is not there yet: it is told again
+				} else if p.results.Load() == nil { // nor is the front
+					return t.SubmitResult(ctx, cmd)
 				}
 				return p.front.commands.SubmitResult(ctx, cmd)
 			},
@@ -223,6 +229,9 @@ func (p *Process) open(ctx context.Context, name string) error {
 	}
 	if p.tuning.tree != nil {
 		p.tuning.tree(&cfg)
+	}
+	if _, err := p.store.Endpoints.Webhooks(ctx); err != nil { // the first calls know already who is told that they ring
+		return err
 	}
 	p.tree, err = actors.Start(ctx, cfg, ports)
 	if err != nil {
@@ -279,11 +288,12 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Refuses:         p.presence.refusal,
 			SharedKeys:      flags.Cluster != "",
 			JWTSecret:       derive(secret, "log-in"),
-			SecureCookies:   strings.HasPrefix(strings.ToLower(base), "https://"),
-			StrictTransport: strings.HasPrefix(strings.ToLower(base), "https://") && !flags.TLSOwn,
+			SecureCookies:   encrypted(base) || encrypted(flags.OIDCRedirect),
+			StrictTransport: encrypted(base) && !flags.TLSOwn,
 			ResultToken:     tokens,
 			KeyRate:         flags.KeyRate,
 			PlainWebhooks:   flags.WebhookAllowPrivate,
+			OIDC:            flags.identityProvider(base),
 			ConnectionCap:   p.connectionCap(),
 			IntakeCap:       flags.IntakeCap,
 			StreamPatience:  p.tuning.streamPatience,
@@ -307,6 +317,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Calendars:      front,
 			Trunks:         front,
 			Numbers:        front,
+			SetUp:          front,
 			Health:         front,
 			Destinations:   p.tree,
 			Suppressions:   front,
@@ -314,6 +325,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 			Classification: front,
 			Evidence:       front,
 			Persons:        front,
+			People:         front,
 			Webhooks:       front,
 			Simulations:    front,
 			Hours:          front,
@@ -334,6 +346,7 @@ func (p *Process) open(ctx context.Context, name string) error {
 		_ = p.api.Shutdown(c)
 	})
 	p.background(p.maintain)
+	p.background(p.tidySearch)
 	if p.spool != nil {
 		p.background(func(ctx context.Context) { submitKept(ctx, p.spool, front.commands.SubmitResult, log) })
 	}

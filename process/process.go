@@ -19,6 +19,7 @@ import (
 	"dialler/actors/inventory"
 	"dialler/engine"
 	"dialler/engine/run"
+	"dialler/engine/setup"
 	"dialler/http"
 	"dialler/media"
 	"dialler/media/recording"
@@ -89,6 +90,7 @@ type Process struct {
 	origins    origins
 	strays     atomic.Int64                // recordings whose calls the database does not know
 	treeUp     atomic.Pointer[actors.Tree] // for adapters that report before the tree is up
+	model      atomic.Pointer[setup.Model] // nil where no model carrier and bot run beside it
 }
 
 // databaseName is the private server's folder below the data folder.
@@ -178,9 +180,7 @@ func (p *Process) settle(ctx context.Context) {
 		p.unsettled.Store(true)
 		return
 	}
-	for _, n := range numbers {
-		p.tree.NumberChanged(n)
-	}
+	p.tree.NumbersKnown(numbers)
 }
 
 // settleEvery is the interval of settle.
@@ -193,6 +193,11 @@ const orphansEvery = 5 * time.Second
 // maintain makes the store do its daily work: partitions for the coming months, expired replies and
 // number holds. It also closes interrupted imports.
 func (p *Process) maintain(ctx context.Context) {
+	if numbers, err := p.store.Numbers(ctx); err == nil {
+		p.tree.NumbersKnown(numbers)
+	} else {
+		p.unsettled.Store(true)
+	}
 	tick, orphans, settle := time.NewTicker(6*time.Hour), time.NewTicker(orphansEvery), time.NewTicker(settleEvery)
 	defer tick.Stop()
 	defer settle.Stop()
@@ -212,6 +217,29 @@ func (p *Process) maintain(ctx context.Context) {
 			if err := p.store.Maintain(ctx, now); err != nil {
 				p.log.Error().Err(err).Msg("daily database maintenance not done; it is tried again")
 			}
+		}
+	}
+}
+
+// searchEvery is the interval of tidying what contacts are searched in.
+const searchEvery = time.Minute
+
+// tidySearch keeps what contacts are searched in tidy, and reads contacts from before an update into it.
+func (p *Process) tidySearch(ctx context.Context) {
+	tick := time.NewTicker(searchEvery)
+	defer tick.Stop()
+	for {
+		more, err := p.store.TidySearch(ctx)
+		if err != nil && ctx.Err() == nil && failure.Why(err) == "" {
+			p.log.Error().Err(err).Msg("what contacts are searched in was not tidied; it is tried again")
+		}
+		if more && err == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }

@@ -127,3 +127,6 @@ func networks(list []string) (all []netip.Prefix, err error) {
 	}
 	return all, nil
 }
+
+// encrypted says whether a URL is of https.
+func encrypted(url string) bool { return strings.HasPrefix(strings.ToLower(url), "https://") }

@@ -55,19 +55,6 @@ func deferred(err error) bool {
 	return unheard(err) || errors.As(err, &e) && e.Kind == engine.KindUnavailable
 }
 
-// lastWord says whether the error is final for a result.
-func lastWord(err error) bool {
-	var e *engine.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code {
-	case "call_not_found", "contact_not_found", "campaign_not_found", "person_erased", "write_rejected":
-		return true
-	}
-	return e.Kind == engine.KindInvalid
-}
-
 // submitKept stores the kept results once the database is back, including those of an earlier
 // process. submit passes one to the owner of its call.
 func submitKept(
@@ -104,7 +91,7 @@ func submitAll(ctx context.Context, kept *spool.Spool, submit func(context.Conte
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
-			if tries[r.ID]++; !lastWord(err) && tries[r.ID] < resultTries {
+			if tries[r.ID]++; !campaign.ResultRefused(err) && tries[r.ID] < resultTries {
 				return false, nil
 			}
 			log.Error().Err(err).Str("call_id", string(r.Call)).Msg("a kept result was refused and is lost")

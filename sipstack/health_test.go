@@ -9,6 +9,7 @@ import (
 
 	"dialler/engine"
 	"dialler/sipstack"
+	"dialler/sipstack/timing"
 
 	"github.com/emiago/sipgo/sip"
 )
@@ -193,4 +194,50 @@ func TestARegisteredTrunkNeedsNoAnswerToOptions(t *testing.T) {
 	}
 	l := listen(t, nil)
 	l.expect(place(s, l), "sent refused(486)")
+}
+
+// A carrier that lost power in the middle of conversations is noticed by the first call that it does not answer,
+// whatever it answered before and however rarely it is asked.
+func TestACarrierThatLostPowerIsNoticedByTheNextCall(t *testing.T) {
+	t.Parallel()
+	for what, x := range map[string]struct {
+		every time.Duration
+		want  engine.TrunkLife
+	}{"asked once an hour": {time.Hour, engine.TrunkLost}, "never asked": {-1, engine.TrunkUnproven}} {
+		var dead atomic.Bool
+		alive := func(answer func(*uas, *sip.Request, netip.AddrPort)) func(*uas, *sip.Request, netip.AddrPort) {
+			return func(u *uas, r *sip.Request, from netip.AddrPort) {
+				if !dead.Load() {
+					answer(u, r, from)
+				}
+			}
+		}
+		ok := alive(answers("200 OK"))
+		u := script{sip.OPTIONS: ok, sip.INVITE: ok, sip.BYE: ok}.start(t)
+		health := make(lives, 100)
+		s := newStack(t, sipstack.Config{Timers: sipstack.Timers{T1: 20 * time.Millisecond, OptionsRetry: round,
+			InviteSilence: time.Second, OptionsWait: 100 * time.Millisecond}, OnTrunkHealth: health.note})
+		setTrunk(s, u.port(), func(c *sipstack.TrunkConfig) { c.OptionsInterval = x.every })
+		health.expect(t, engine.TrunkUnproven)
+		l := listen(t, confirming(s, false))
+		if x.every > 0 {
+			health.expect(t, engine.TrunkAlive)
+		}
+		l.kind(place(s, l), engine.LegAnswered)
+		if x.every < 0 {
+			health.expect(t, engine.TrunkAlive)
+		}
+		dead.Store(true)
+		// Its retransmissions end before it has been silent for long enough, as where another node lends the trunk.
+		a, leg := newLeg()
+		cmd := placeCommand(a, leg)
+		cmd.SendBy = timing.BootNow().Add(600 * time.Millisecond)
+		s.PlaceLeg(cmd, l.sink)
+		if h := health.expect(t, x.want); x.every > 0 && h.Reason != "no reply to INVITE and OPTIONS" {
+			t.Errorf("%s: %+v", what, h)
+		}
+		dead.Store(false)
+		place(s, l)
+		health.expect(t, engine.TrunkAlive)
+	}
 }

@@ -251,30 +251,47 @@ func TestACallWithoutSDPIsRefused(t *testing.T) {
 	}
 }
 
-// The far side learns what is wrong with its INVITE and tries again, in the same call (RFC 4028 §7.3).
+// The far side learns what is wrong with its INVITE and tries again at once, in the same call (RFC 4028 §7.3,
+// RFC 3261 §8.1.3.5). An interval that is too small is refused before there is a call, which would make the
+// next one a second call of its caller.
 func TestACallIsTriedAgainAfterItsRefusal(t *testing.T) {
-	l := listen(t, nil)
-	s, calls := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) { answer(s, l, c, "+4915112345678") })
-	u := newUAS(t, nil)
-	send := func(method string, cseq int, to, expires, body string) {
-		if body != "" {
-			body = "Content-Type: application/sdp\r\nSupported: timer\r\nSession-Expires: " + expires +
-				fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		} else {
-			body = "Content-Length: 0\r\n\r\n"
+	for code, c := range map[int]struct {
+		expires string
+		calls   int64
+	}{422: {"60", 1}, 503: {"90", 2}} {
+		l := listen(t, nil)
+		var offered atomic.Int64
+		s, calls := taking(t, func(s *sipstack.Stack, c engine.IncomingCall) {
+			if n := offered.Add(1); code == 503 && n == 1 {
+				s.RefuseLeg(c.Leg, code)
+				return
+			}
+			answer(s, l, c, "+4915112345678")
+		})
+		u := newUAS(t, nil)
+		send := func(method string, cseq int, to, expires, body string) {
+			if body != "" {
+				body = "Content-Type: application/sdp\r\nSupported: timer\r\nSession-Expires: " + expires +
+					fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			} else {
+				body = "Content-Length: 0\r\n\r\n"
+			}
+			u.send(addr(s), method+" sip:4930111@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+u.conn.LocalAddr().String()+
+				fmt.Sprintf(";branch=z9hG4bKtry%d\r\nFrom: <sip:+4915112345678@b>;tag=far\r\nTo: <sip:4930111@y>%s\r\n"+
+					"Call-ID: again\r\nCSeq: %d %s\r\nContact: <sip:far@%s>\r\n", cseq, to, cseq, method,
+					u.conn.LocalAddr())+body)
 		}
-		u.send(addr(s), method+" sip:4930111@"+s.Addr()+" SIP/2.0\r\nVia: SIP/2.0/UDP "+u.conn.LocalAddr().String()+
-			fmt.Sprintf(";branch=z9hG4bKtry%d\r\nFrom: <sip:+4915112345678@b>;tag=far\r\nTo: <sip:4930111@y>%s\r\n"+
-				"Call-ID: again\r\nCSeq: %d %s\r\nContact: <sip:far@%s>\r\n", cseq, to, cseq, method,
-				u.conn.LocalAddr())+body)
+		send("INVITE", 1, "", c.expires, answerSDP)
+		refused := u.response(1)
+		send("ACK", 1, ";tag="+toTagOf(refused), "", "")
+		send("INVITE", 2, "", "90", answerSDP)
+		ok := u.response(2)
+		if refused.StatusCode != code || ok.StatusCode != 200 || calls.Load() != c.calls {
+			t.Fatalf("%s, then %s, %d calls", refused.StartLine(), ok.StartLine(), calls.Load())
+		}
+		if least := refused.GetHeader("Min-SE"); code == 422 && (least == nil || least.Value() != "90") {
+			t.Errorf("the least interval: %v", least)
+		}
+		send("ACK", 2, ";tag="+toTagOf(ok), "", "")
 	}
-	send("INVITE", 1, "", "60", answerSDP)
-	refused := u.response(1)
-	send("ACK", 1, ";tag="+toTagOf(refused), "", "")
-	send("INVITE", 2, "", "90", answerSDP)
-	ok := u.response(2)
-	if refused.StatusCode != 422 || ok.StatusCode != 200 || calls.Load() != 2 {
-		t.Fatalf("%s, then %s, %d calls", refused.StartLine(), ok.StartLine(), calls.Load())
-	}
-	send("ACK", 2, ";tag="+toTagOf(ok), "", "")
 }

@@ -47,7 +47,7 @@ func New(c Config) (*Stack, error) {
 		Timers: c.Timers, Log: c.Log, OnLegOver: c.OnLegOver, Media: c.Media, OneCall: c.OneCall, Fence: c.Fence,
 		NewCall: c.NewCall, OnCall: c.OnCall, Transfers: c.Transfers,
 	}, clock, sockets, trunks)
-	sockets.Serve(trunks.IsPeer, legs.OnMessage)
+	sockets.Serve(trunks.IsPeer, trunks.MayAsk, legs.OnMessage)
 	return &Stack{legs, trunks, sockets}, nil
 }
 

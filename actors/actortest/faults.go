@@ -22,6 +22,8 @@ type Faults struct {
 	// onRelease are the actors that panic whenever a lease is returned to them.
 	onRelease map[string]bool
 	held      map[string]chan struct{}
+	// inCall is the type of the message with which a call outside campaigns panics, once.
+	inCall string
 	// place is where a writer panics while it handles a result.
 	place ResultPlace
 	nth   int // of the results that reach the place; 0 means none panics
@@ -109,6 +111,13 @@ func (f *Faults) OnRelease(targets ...string) {
 	}
 }
 
+// InCall makes a call outside campaigns panic with its next message of the type of an example.
+func (f *Faults) InCall(example any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inCall = fmt.Sprintf("%T", example)
+}
+
 // OnResult makes a writer panic at a place in the handling of a result. It counts results, of
 // commits and of the spool, that reach the place from now on; the nth panics.
 func (f *Faults) OnResult(place ResultPlace, nth int) {
@@ -154,6 +163,10 @@ func (c *faultyContext) Message() any {
 	c.f.mu.Lock()
 	held := c.f.held[c.Self().Id]
 	releasing := c.f.onRelease[c.Self().Id]
+	hit := strings.Contains(c.Self().Id, "/call-") && c.f.inCall == fmt.Sprintf("%T", msg)
+	if hit {
+		c.f.inCall = ""
+	}
 	c.f.mu.Unlock()
 	if held != nil {
 		<-held
@@ -167,7 +180,7 @@ func (c *faultyContext) Message() any {
 	default:
 		releasing = false
 	}
-	if releasing {
+	if releasing || hit {
 		panic("fault injected")
 	}
 	if slices.Contains(results, fmt.Sprintf("%T", msg)) {

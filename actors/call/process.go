@@ -49,6 +49,9 @@ type Config struct {
 	// PlacedHere says whether a leg over a trunk, with this Contact address, was placed from this
 	// process's address; nil means none was.
 	PlacedHere func(trunk engine.TrunkID, contact string) bool
+	// TellsRinging says that somebody is to be told when a call of a campaign rings, "" for calls outside
+	// campaigns; nil means that nobody is.
+	TellsRinging func(engine.CampaignID) bool
 	// Returned tells the contact who called back of that call, or its result, whichever node has the campaign;
 	// nil means that it is here.
 	Returned func(context.Context, campaign.SubmitResult) error
@@ -194,6 +197,11 @@ func (p *Process) Endpoints(b *engine.Bot) []string { return p.Reach.Of(b) }
 // AsksEligibility says whether contacts of a campaign with this hook are checked.
 func (p *Process) AsksEligibility(h eligibility.Hook) bool {
 	return p.Eligibility != nil && p.Eligibility.Asks(h)
+}
+
+// TellsRinging says whether the moment at which a call of a campaign rings is recorded.
+func (p *Process) TellsRinging(c engine.CampaignID) bool {
+	return p.Config.TellsRinging != nil && p.Config.TellsRinging(c)
 }
 
 // Home returns where a number is at home.

@@ -20,7 +20,7 @@ type contactBatch struct {
 	reply  *campaign.BatchReply // for a batch with a stored reply
 }
 
-// store leaves out suppressed contacts, as an import does, and adds the others.
+// store leaves out whose numbers are all suppressed, as an import does, and adds the others.
 func (a *contactBatch) store() (rep campaign.AddReport, err error) {
 	if err := a.leaveOutSuppressed(); err != nil {
 		return rep, err
@@ -43,9 +43,9 @@ func (a *contactBatch) leaveOutSuppressed() error {
 	if len(a.ins.Contacts) == 0 {
 		return nil
 	}
-	numbers := make([]engine.PhoneNumber, len(a.ins.Contacts))
+	var numbers []engine.PhoneNumber
 	for i := range a.ins.Contacts {
-		numbers[i] = a.ins.Contacts[i].Number
+		numbers = slices.AppendSeq(numbers, a.ins.Contacts[i].Person().Numbers())
 	}
 	ctx, cancel := context.WithTimeout(a.d.Ctx, a.d.Timeout)
 	defer cancel()
@@ -53,20 +53,20 @@ func (a *contactBatch) leaveOutSuppressed() error {
 	if err != nil || len(suppressed) == 0 {
 		return err
 	}
+	stops := func(c *journal.IdentifiedContact) bool {
+		return c.Person().StopsFor(func(n engine.PhoneNumber) bool { _, listed := suppressed[n]; return listed })
+	}
 	next := 0
 	for i := range a.became {
 		if a.became[i].Status != "" {
 			continue
 		}
-		if _, left := suppressed[numbers[next]]; left {
+		if stops(&a.ins.Contacts[next]) {
 			a.became[i].Status = campaign.RowSuppressed
 		}
 		next++
 	}
-	a.ins.Contacts = slices.DeleteFunc(a.ins.Contacts, func(c journal.IdentifiedContact) bool {
-		_, left := suppressed[c.Number]
-		return left
-	})
+	a.ins.Contacts = slices.DeleteFunc(a.ins.Contacts, func(c journal.IdentifiedContact) bool { return stops(&c) })
 	return nil
 }
 

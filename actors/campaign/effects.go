@@ -44,7 +44,7 @@ func (r *run) do(effect core.Effect) {
 		d.Root.Send(r.contacts, &roster{life: e.Life, ReplyTo: r.self})
 
 	case core.ReserveTrunks:
-		d.Root.Send(d.Trunks, &trunkactor.ReserveBatch{Round: e.Round, Legs: e.Legs, ReplyTo: r.self})
+		d.Root.Send(d.Trunks, &trunkactor.ReserveBatch{Round: e.Round, Legs: e.Legs, Draws: e.Draws, ReplyTo: r.self})
 	case core.ReleaseTrunk:
 		d.Root.Send(d.Trunks, &call.TrunkEvent{Trunk: e.Trunk, Leg: e.Leg, Over: true, At: d.Clock.Now()})
 	case core.ReserveNumbers:

@@ -70,12 +70,14 @@ func (g *Imports) Import(ctx context.Context, cmd campaign.ImportContacts, file 
 	now := d.Clock.Now()
 	i := &importing{d: d, guardian: g.guardian, wait: cmd.Wait, imp: campaign.Import{
 		ID: engine.ImportID(host.NewID(now)), Campaign: cmd.Campaign, State: campaign.ImportStaging,
-		Filename: cmd.Filename, CreatedAt: now, CreatedBy: cmd.Who, DryRun: cmd.DryRun, Idempotency: cmd.Idempotency}}
+		Filename: cmd.Filename, CreatedAt: now, CreatedBy: cmd.Who, DryRun: cmd.DryRun, Country: cmd.Country,
+		Idempotency: cmd.Idempotency}}
 	if err := i.begin(ctx); err != nil {
 		g.leave()
 		return campaign.Import{}, err
 	}
-	format := contactlist.Format{Mapping: cmd.Mapping, Country: cmd.Country}
+	format := contactlist.Format{Mapping: cmd.Mapping, Country: cmd.Country, Encoding: cmd.Encoding,
+		Delimiter: cmd.Delimiter}
 	if err := i.stage(ctx, contactlist.NewMappedReader(file, format, i.d.Clock.Now())); err != nil {
 		defer g.leave()
 		if ctx.Err() != nil {
@@ -166,6 +168,7 @@ func (i *importing) stage(ctx context.Context, in *contactlist.Reader) error {
 		return err
 	}
 	i.rows, i.rejected = nil, nil
+	i.imp.FileLayout = in.Layout()
 	return nil
 }
 
@@ -183,16 +186,18 @@ func (i *importing) take(row contactlist.Row) {
 	if row.Reason != "" {
 		i.imp.Invalid++
 		i.rejected = append(i.rejected, campaign.RejectedRow{Line: row.Line, Number: row.Given, Reason: row.Reason,
-			Message: row.Message})
+			Message: row.Message, Record: row.Record})
+		i.bytes += len(row.Record)
 		return
 	}
 	i.staged++
+	i.bytes += len(row.Record)
 	for k, v := range row.Variables {
 		i.bytes += len(k) + len(v)
 	}
 	i.rows = append(i.rows, journal.StagedRow{ID: engine.ContactID(host.NewID(i.imp.CreatedAt)), Line: row.Line,
 		NewContact: campaign.NewContact{Number: row.Number, Alternates: row.Alternates, Variables: row.Variables,
-			Times: row.Times}})
+			Times: row.Times}, Record: row.Record})
 }
 
 func (i *importing) flush(ctx context.Context) error {
@@ -209,7 +214,7 @@ func (i *importing) check(settled chan<- settledImport) {
 	ctx, cancel := context.WithTimeout(i.d.Ctx, i.patience())
 	defer cancel()
 	imp, err := i.d.Store.CheckImport(ctx, journal.Check{Import: i.imp.ID, Campaign: i.imp.Campaign, Staged: i.staged,
-		Sticky: i.terms.Sticky, Since: i.imp.CreatedAt, At: i.d.Clock.Now()})
+		Sticky: i.terms.Sticky, Since: i.imp.CreatedAt, At: i.d.Clock.Now(), Layout: i.imp.FileLayout})
 	if err != nil {
 		err = journal.Unavailable(err)
 		i.fail(err)

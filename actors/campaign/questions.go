@@ -59,7 +59,7 @@ func (r *run) ask(effect core.Effect) bool {
 		}()
 	case core.ReadContact:
 		time.AfterFunc(e.After, func() { r.answer(r.asked(e), limit) })
-	case core.Prepare:
+	case core.Prepare, core.TakeBack:
 		r.answer(r.asked(e), 6*limit)
 	default:
 		if !core.AsksTables(effect) {

@@ -143,6 +143,11 @@ type ImportStore interface {
 	FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error
 	CloseImport(ctx context.Context, id engine.ImportID) error
 	Import(ctx context.Context, id engine.ImportID) (campaign.Import, error)
+	// TakeBack takes back a page of an active import, in one transaction with its events; a page that is
+	// stored already changes nothing. OpenUndo returns the import whose last page is still to come, "" if
+	// there is none.
+	TakeBack(ctx context.Context, t journal.TakeBack) (journal.TakenBack, error)
+	OpenUndo(ctx context.Context, id engine.CampaignID) (engine.ImportID, error)
 	// StagedNumber says whether an open import has a row with the number, as the first or beside it.
 	StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error)
 }

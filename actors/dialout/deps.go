@@ -9,6 +9,7 @@ import (
 	callactor "dialler/actors/call"
 	"dialler/actors/writer"
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/campaign"
 	"dialler/engine/inbound"
 )
@@ -27,6 +28,9 @@ type Store interface {
 	Trunks(ctx context.Context) ([]engine.TrunkSettings, error)
 	// CallIn returns what is known of a call that came in, from calls since a time.
 	CallIn(ctx context.Context, to, from []engine.PhoneNumber, since time.Time) (*inbound.Called, error)
+	// CallsBackUntold returns up to limit calls back, begun since a time, that are over and of whose result, or
+	// opt-out key, the contact has not heard (contact.Contact.KnowsCallBack).
+	CallsBackUntold(ctx context.Context, since time.Time, limit int) ([]attempt.Attempt, error)
 	ScheduledDialout(ctx context.Context, id engine.AttemptID) (d campaign.ScheduledDialout, ok bool, err error)
 	DialoutsTo(ctx context.Context, n engine.PhoneNumber) ([]engine.AttemptID, error)
 }

@@ -82,6 +82,7 @@ func (o *dialout) Receive(ctx actor.Context) {
 		if !o.ready {
 			o.ready = true
 			o.apply(ctx, &admission.Look{})
+			o.tellUntold(&lookUntold{untoldFirst})
 		}
 		stash := o.stash
 		o.stash = nil
@@ -131,6 +132,12 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.suppressedCall(m.Attempt, func(int) bool { return true })
 		o.apply(ctx, &admission.Over{Attempt: m.Attempt})
 		ctx.Stop(m.PID)
+	case *Numbers:
+		if m.Also != "" {
+			o.came.KnowAlso(m.Also)
+		} else {
+			o.came.Know(m.All)
+		}
 	case *CalledIn:
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Offered, Attempt: m.Call.Attempt, Call: &m.Call})
 	case *found:
@@ -146,6 +153,8 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.cameIn(ctx, inbound.Event{Kind: inbound.Left, Attempt: m.attempt})
 	case *tell:
 		o.tell(m)
+	case *lookUntold:
+		o.tellUntold(m)
 	case *core.Suppressed:
 		o.suppressed(ctx, m, sender)
 	case *call.DialoutSuppressed:
@@ -199,8 +208,8 @@ func (o *dialout) handle(ctx actor.Context, msg any, sender *actor.PID) {
 		o.d.Reply(sender, nil, call.ErrCallEnded)
 	case *expire:
 		o.apply(ctx, &admission.Renew{})
-		for _, pid := range o.calls { // a fault may have lost its report
-			ctx.Send(pid, &call.SayAgain{})
+		for id, pid := range o.calls { // a fault may have lost its report
+			ctx.Send(pid, &call.SayAgain{Results: o.results[id]})
 		}
 		o.d.After(o.d.LeaseTTL/3, ctx.Self(), m)
 	}

@@ -7,14 +7,23 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/call"
+	"dialler/engine/campaign"
 	admission "dialler/engine/dialout"
 	"dialler/engine/inbound"
 	"dialler/engine/trunk"
 )
 
-// CalledIn brings a call that a trunk offers to this node.
-type CalledIn struct{ Call engine.IncomingCall }
+type (
+	// CalledIn brings a call that a trunk offers to this node.
+	CalledIn struct{ Call engine.IncomingCall }
+	// Numbers are the configured numbers; Also is one that is configured now.
+	Numbers struct {
+		All  []engine.PhoneNumber
+		Also engine.PhoneNumber
+	}
+)
 
 type (
 	// found is what the store knows of a call's numbers, nil when it does not answer.
@@ -40,6 +49,8 @@ func (o *dialout) cameIn(ctx actor.Context, ev inbound.Event) {
 	now := o.came.Counts
 	o.d.Stats.CallsIn.Add(int64(now.Offered - was.Offered))
 	o.d.Stats.CallsInTurnedAway.Add(int64(now.TurnedAway - was.TurnedAway))
+	o.d.Stats.CallsInStrange.Add(int64(now.Strange - was.Strange))
+	o.d.Stats.CallsInUnasked.Add(int64(now.Unasked - was.Unasked))
 	for _, e := range effects {
 		o.doInbound(ctx, e)
 	}
@@ -130,8 +141,70 @@ func (o *dialout) tell(m *tell) {
 		}
 		o.d.Log.Warn().Err(err).Str("attempt_id", string(m.Command.CalledBack.Attempt)).
 			Msg("the contact who called back was not told")
-		if m.failed+1 < tellTries {
+		if m.failed+1 < tellTries && !campaign.ResultRefused(err) {
 			o.d.After(time.Second<<m.failed, self, &tell{m.Returned, m.failed + 1})
 		}
 	})
+}
+
+const (
+	// untoldEvery is how often a node looks for calls back of whose result the contact has not heard: whoever was
+	// to tell it is gone, or could not for too long.
+	untoldEvery = 30 * time.Second
+	// untoldSince is how long ago such a call began at most; untoldFirst when the node starts.
+	untoldSince, untoldFirst = 2 * time.Hour, 7 * 24 * time.Hour
+	untoldAtOnce             = 100
+)
+
+// lookUntold looks for such calls, begun within a time.
+type lookUntold struct{ within time.Duration }
+
+// tellUntold tells their contacts.
+func (o *dialout) tellUntold(m *lookUntold) {
+	d, self := o.d, o.self
+	next := &lookUntold{untoldSince}
+	if d.Fenced() || d.Writers.Database.Away() {
+		d.After(untoldEvery, self, m)
+		return
+	}
+	go func() {
+		more, err := o.toldAll(m.within)
+		if more && err == nil {
+			d.After(time.Second, self, m)
+			return
+		}
+		if err != nil {
+			d.Log.Warn().Err(err).Msg("contacts who called back were not told; it is tried again")
+			next = m
+		}
+		d.After(untoldEvery, self, next)
+	}()
+}
+
+// toldAll tells the contacts of calls back that they have not heard of; more says that there may be others.
+func (o *dialout) toldAll(within time.Duration) (more bool, failed error) {
+	d := o.d
+	limited := func(do func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(d.Ctx, d.Timeout)
+		defer cancel()
+		return do(ctx)
+	}
+	var list []attempt.Attempt
+	failed = limited(func(ctx context.Context) (err error) {
+		list, err = d.Store.CallsBackUntold(ctx, d.Clock.Now().Add(-within), untoldAtOnce)
+		return err
+	})
+	told := 0
+	for i := range list {
+		cmd := call.CalledBack(&list[i]).Command
+		cmd.Late = true
+		err := limited(func(ctx context.Context) error { return d.Returned(ctx, cmd) })
+		switch {
+		case err == nil:
+			told++
+		case !campaign.ResultRefused(err):
+			failed = err
+		}
+	}
+	return told > 0 && len(list) == untoldAtOnce, failed
 }

@@ -24,6 +24,8 @@ type Stats struct {
 	// Of the calls that came in: CallsIn were offered, CallsInTurnedAway refused, or given up before they were
 	// begun.
 	CallsIn, CallsInTurnedAway atomic.Int64
+	// CallsInStrange were for numbers that are not ours, CallsInUnasked beyond how often the store may be asked.
+	CallsInStrange, CallsInUnasked atomic.Int64
 }
 
 func (s *Stats) count(t journal.Type) {

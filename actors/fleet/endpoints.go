@@ -69,6 +69,17 @@ func (f *fleetActor) configureEnds(self *actor.PID, bots []engine.Bot) {
 	}
 }
 
+// askStrangers probes the bots of which nothing is known when some are edited: whoever saves a bot
+// sees whether it takes calls. A bot that is called by SIP need not answer OPTIONS: calls show.
+func (f *fleetActor) askStrangers(ctx actor.Context, now time.Time) {
+	for id, e := range f.ends {
+		if e.conf.Active && e.conf.URIs() == nil && e.ends.Health() == fleet.Unknown {
+			e.ends.Ask(now)
+			f.judge(ctx, id, now)
+		}
+	}
+}
+
 // asksFirst holds a demand back until it is known whether the bot takes calls, because a holder
 // begins to dial with it.
 func (f *fleetActor) asksFirst(ctx actor.Context, m *Demand, now time.Time) bool {

@@ -74,6 +74,7 @@ func (f *fleetActor) Receive(ctx actor.Context) {
 	case *core.BotsChanged:
 		*f.known = m.Bots
 		f.configure(ctx, m.Bots, now)
+		f.askStrangers(ctx, now)
 	case *Demand:
 		f.demand(ctx, m, now)
 	case *seatsAnswered:

@@ -59,6 +59,7 @@ type (
 		From    engine.PhoneNumber
 		ReplyTo *actor.PID
 		tried   map[engine.PhoneNumber]struct{}
+		away    bool // a number's calls are counted by a node that did not answer
 	}
 	// IsOurs asks whether the caller ID of a dialout is one of ours; dialout.NumberAsked answers.
 	IsOurs struct {
@@ -253,9 +254,7 @@ func (n *numbers) tryAny(ctx actor.Context, m *LeaseAny) {
 	}
 	if best == "" {
 		delete(n.any, m.Attempt)
-		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt,
-			Err: engine.Unavailable("no_number",
-				"every outbound number is at its cap, resting or quarantined; try again", 5*time.Second)})
+		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: m.Attempt, Err: m.refusal("every outbound number")})
 		return
 	}
 	if m.tried == nil {
@@ -266,18 +265,27 @@ func (n *numbers) tryAny(ctx actor.Context, m *LeaseAny) {
 	n.lease(ctx, &leaseOne{Attempt: m.Attempt, Number: best, ReplyTo: ctx.Self()})
 }
 
+// refusal says why none of the numbers that were asked can be called from.
+func (m *LeaseAny) refusal(what string) error {
+	if m.away {
+		return engine.Unavailable("keeper_away", "", time.Second)
+	}
+	return engine.Unavailable("no_number", what+" is at its cap, resting or quarantined; try again", 5*time.Second)
+}
+
 func (n *numbers) leasedAny(ctx actor.Context, l *leased) {
 	m := n.any[l.Attempt]
+	if m == nil {
+		return
+	}
+	m.away = m.away || l.C.Refusal.Cap == numberpool.CapAway
 	switch {
-	case m == nil:
 	case l.OK:
 		delete(n.any, l.Attempt)
 		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: l.Attempt, Number: l.Number, UseBy: l.UseBy})
 	case m.From != "":
 		delete(n.any, l.Attempt)
-		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: l.Attempt,
-			Err: engine.Unavailable("no_number", "from_number is at its cap, resting or quarantined; try again",
-				5*time.Second)})
+		ctx.Send(m.ReplyTo, &dialout.NumberLeased{Attempt: l.Attempt, Err: m.refusal("from_number")})
 	default:
 		n.tryAny(ctx, m)
 	}

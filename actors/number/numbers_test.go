@@ -31,6 +31,7 @@ func (two) NumberEnds(context.Context, time.Time, int) ([]engine.NumberEnd, erro
 // keeper is another node that keeps all counts.
 type keeper struct {
 	lease.SharedCaps
+	sys   *host.System
 	asked chan func([]byte, engine.BootTime, error)
 }
 
@@ -45,18 +46,21 @@ type clock struct{}
 func (clock) Now() time.Time        { return time.Now() }
 func (clock) Boot() engine.BootTime { return 0 }
 
-func TestAnAttemptThatAsksAgainWhileItWaitsLeasesOneNumber(t *testing.T) {
+// asking starts numbers whose counts another node keeps, and somebody who hears what dialouts are answered.
+func asking(t *testing.T) (k keeper, numbers, asker *actor.PID, answers chan *dialout.NumberLeased) {
+	t.Helper()
 	sys := host.New(t.Context(), clock{}, zerolog.Nop())
 	t.Cleanup(func() { sys.Close() })
-	k := keeper{asked: make(chan func([]byte, engine.BootTime, error), 8)}
-	numbers, err := sys.Spawn("numbers", func() actor.Actor {
+	k = keeper{sys: sys, asked: make(chan func([]byte, engine.BootTime, error), 8)}
+	var err error
+	numbers, err = sys.Spawn("numbers", func() actor.Actor {
 		return New(&Deps{System: sys, Store: two{}, Timeout: time.Minute, Reconcile: time.Hour, Shared: k, Stats: &Stats{}})
 	}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := make(chan *dialout.NumberLeased, 8)
-	asker, err := sys.Spawn("asker", func() actor.Actor {
+	answers = make(chan *dialout.NumberLeased, 8)
+	asker, err = sys.Spawn("asker", func() actor.Actor {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if m, ok := ctx.Message().(*dialout.NumberLeased); ok {
 				answers <- m
@@ -66,6 +70,12 @@ func TestAnAttemptThatAsksAgainWhileItWaitsLeasesOneNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return k, numbers, asker, answers
+}
+
+func TestAnAttemptThatAsksAgainWhileItWaitsLeasesOneNumber(t *testing.T) {
+	k, numbers, asker, answers := asking(t)
+	sys := k.sys
 	grant := link.Pack((&leased{OK: true}).fields)
 	const attempt engine.AttemptID = "AT1"
 	sys.Root.Send(numbers, &LeaseAny{Attempt: attempt, ReplyTo: asker})
@@ -79,5 +89,32 @@ func TestAnAttemptThatAsksAgainWhileItWaitsLeasesOneNumber(t *testing.T) {
 	first(grant, 0, nil)
 	if m := <-answers; m.Attempt != attempt || m.Number == "" || m.Err != nil {
 		t.Errorf("%+v", m)
+	}
+}
+
+// The node that keeps the count was killed a moment ago: whether its number may be called from is not known, and it is
+// asked for again as soon as another node may keep it.
+func TestANumberWhoseKeeperIsAwayIsNotAtItsCap(t *testing.T) {
+	k, numbers, asker, answers := asking(t)
+	refused := link.Pack((&leased{}).fields)
+	for what, from := range map[string]engine.PhoneNumber{"any": "", "one": "+493023125001"} {
+		for _, away := range []bool{true, false} {
+			k.sys.Root.Send(numbers, &LeaseAny{Attempt: "AT1", From: from, ReplyTo: asker})
+			if away {
+				(<-k.asked)(nil, 0, engine.Unavailable("keeper_away", "", 0))
+			} else {
+				(<-k.asked)(refused, 0, nil)
+			}
+			if from == "" {
+				(<-k.asked)(refused, 0, nil)
+			}
+			want := "no_number"
+			if away {
+				want = "keeper_away"
+			}
+			if m := <-answers; engine.ErrorCode(m.Err) != want {
+				t.Errorf("%s, away %v: %v", what, away, m.Err)
+			}
+		}
 	}
 }

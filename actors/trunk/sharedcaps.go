@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -45,13 +46,13 @@ func (a *trunkActor) identity() ownership.Identity { return quota.Trunk(a.t.Sett
 // askKeeper passes a reservation on to the node that keeps the count.
 func (a *trunkActor) askKeeper(ctx actor.Context, op *reservation) {
 	if ok, c, at := a.t.Allowed(a.now); !ok {
-		op.Refused(c, at)
+		op.Refused(a.t.Settings().ID, c, at, 0)
 		ctx.Send(a.parent, op)
 		return
 	}
 	var legs []engine.LegID
 	for i, leg := range op.Legs {
-		if op.Trunks[i] == "" && (len(legs) == 0 || !a.t.Trying()) {
+		if op.Wants(i, a.t.Settings().ID) && (len(legs) == 0 || !a.t.Trying()) {
 			legs = append(legs, leg)
 		}
 	}
@@ -70,25 +71,33 @@ func (a *trunkActor) askKeeper(ctx actor.Context, op *reservation) {
 func (a *trunkActor) answered(ctx actor.Context, m *answered) {
 	op := m.op
 	if !m.ok {
-		op.Refused(engine.ConstraintKeeperAway, a.d.Clock.Now().Add(quota.RetryAfter))
+		op.Refused(a.t.Settings().ID, engine.ConstraintKeeperAway, a.d.Clock.Now().Add(quota.RetryAfter), 0)
 		ctx.Send(a.parent, op)
 		return
 	}
 	s, k, boot := a.t.Settings(), 0, a.d.Clock.Boot()
+	refused, room := false, 0
 	for i, leg := range op.Legs {
 		if k == len(m.legs) || leg != m.legs[k] {
 			continue
 		}
-		if m.grant.got[k] {
+		switch wait := m.grant.wait[k]; {
+		case m.grant.got[k]:
 			a.t.Granted(leg)
 			op.Trunks[i], op.Media[i], op.Validity[i] = s.ID, trunk.Profile(&s), call.Validity{By: quota.UseBy(m.asked)}
-			if wait := m.grant.wait[k]; wait > 0 { // since the answer was sent
+			if wait > 0 { // since the answer was sent
 				op.Validity[i].From = boot.Add(wait)
 			}
-		} else {
-			op.Refused(m.grant.constraint, m.grant.retryAt)
+		case wait > 0:
+			refused = true
+			room++
+		default:
+			refused = true
 		}
 		k++
+	}
+	if refused {
+		op.Refused(s.ID, m.grant.constraint, m.grant.retryAt, room)
 	}
 	op.answer(ctx, a.parent)
 }
@@ -115,10 +124,18 @@ func (a *trunkActor) serve(m *lease.Served) {
 		before := a.t.Held()
 		if g.got[i], g.constraint, g.retryAt = a.t.Admit(a.now, leg, lease.TTL,
 			quota.Unused(ownership.Trunk)); !g.got[i] {
+			if g.constraint == engine.ConstraintTrunkCPS {
+				for k, n := i, min(len(legs), i+a.t.Short(a.now)); k < n; k++ {
+					g.wait[k] = max(1, g.retryAt.Sub(a.now))
+				}
+			}
 			break
 		}
 		g.wait[i] = max(0, a.t.From(leg).Sub(a.now))
 		a.d.Stats.Leases.Add(int64(a.t.Held() - before))
+	}
+	if !slices.Contains(g.got, false) {
+		a.t.Enough()
 	}
 	m.Answer(link.Pack(g.fields))
 }

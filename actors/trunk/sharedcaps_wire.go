@@ -16,7 +16,8 @@ func legsOf(w *link.Wire, legs *[]engine.LegID) {
 }
 
 // trunkGrant answers it: which of the legs are granted, in order, how long each INVITE must wait,
-// and why the rest are not.
+// and why the rest are not. A refused leg that waits is to ask again; one that does not is for the
+// next trunk.
 type trunkGrant struct {
 	got        []bool
 	wait       []time.Duration // one a leg

@@ -2,7 +2,6 @@ package trunk
 
 import (
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"time"
@@ -23,6 +22,7 @@ type (
 	ReserveBatch struct {
 		Round   int
 		Legs    []engine.LegID
+		Draws   []uint64 // of these, for trunks of equal priority
 		ReplyTo *actor.PID
 	}
 	// Reserve asks for a channel and a token for one leg; call.TrunkReserved
@@ -80,7 +80,7 @@ func (t *trunks) Receive(ctx actor.Context) {
 			return trunk.New(s)
 		})
 	case *ReserveBatch:
-		t.place(ctx, &reservation{Reservation: call.NewReservation(nil, m.Legs...), batch: m})
+		t.place(ctx, &reservation{Reservation: call.NewBatch(m.Legs, m.Draws), batch: m})
 	case *Reserve:
 		t.place(ctx, &reservation{Reservation: call.NewReservation(m.Tried, m.Leg), single: m})
 	case *reservation:
@@ -175,13 +175,13 @@ func (t *trunks) configure(ctx actor.Context, set []engine.TrunkSettings, put []
 // place chooses trunks for the legs without one.
 func (t *trunks) place(ctx actor.Context, op *reservation) {
 	cands := make([]trunk.Candidate, 0, len(t.known))
-	for _, c := range t.known {
-		if op.single == nil || op.single.Only == "" || op.single.Only == c.ID {
+	for _, id := range slices.Sorted(maps.Keys(t.known)) { // the same draw is the same trunk
+		if c := t.known[id]; op.single == nil || op.single.Only == "" || op.single.Only == c.ID {
 			cands = append(cands, c)
 		}
 	}
 	var next *actor.PID
-	if id, ok := op.Next(cands, rand.Uint64()); ok { //nolint:gosec // spreads the load, no secret
+	if id, ok := op.Next(cands); ok {
 		next = t.byID[id]
 	}
 	op.answer(ctx, next)

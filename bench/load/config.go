@@ -28,6 +28,8 @@ type Config struct {
 	Step    int  // resolution of the search, calls/s (25)
 	MaxRate int  // end of the search, calls/s (3000)
 
+	ListTimed bool // the contacts of a list have times, priorities and several numbers, and their campaign a cadence
+
 	Profiles string   // folder for CPU, heap and allocation profiles of the engine
 	Keep     bool     // keep data and logs
 	Env      []string // K=V for the engine

@@ -19,9 +19,12 @@ type ListFigures struct {
 	Import    float64 `json:"import_s"`
 	Started   float64 `json:"rss_started_mib"`  // nothing loaded
 	Imported  float64 `json:"rss_imported_mib"` // peak while the file was read
+	Dialling  float64 `json:"rss_dialling_mib"` // peak while calls were placed
 	Peak      float64 `json:"rss_peak_mib"`     // overall peak
 	Calls     int     `json:"calls"`            // that ended while the campaign ran
 	Duration  float64 `json:"duration_s"`       // running time
+	Engine    float64 `json:"engine_ms"`        // CPU time a call, in ms
+	Postgres  float64 `json:"postgres_ms"`
 	LivePeak  int     `json:"live_peak"`
 	StopTook  float64 `json:"stop_s"` // until the command was answered
 	AwayTook  float64 `json:"away_s"` // until all waiting contacts were closed
@@ -54,7 +57,7 @@ func Import(ctx context.Context, cfg Config, n, size int) (*ListFigures, error) 
 	defer w.close()
 	f := &ListFigures{Contacts: n, Started: mib(resident(w.engine.pid()))}
 	f.LimitMiB = f.Started + importLimit
-	id, err := w.campaign(ctx, 0)
+	id, err := w.listCampaign(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +71,9 @@ func Import(ctx context.Context, cfg Config, n, size int) (*ListFigures, error) 
 	f.WithinMiB = f.Peak < f.LimitMiB
 	return f, err
 }
+
+// stoppedList is the longest list whose campaign is stopped: that closes every contact, some 10,000 a second.
+const stoppedList = 1_000_000
 
 // List imports n contacts as one file, dials some of them at the configured
 // rate for the configured time, stops the campaign, and reports the memory that
@@ -86,7 +92,7 @@ func List(ctx context.Context, cfg Config, n int) (*ListFigures, error) {
 	}
 	defer w.close()
 	f := &ListFigures{Contacts: n, Started: mib(resident(w.engine.pid())), LimitMiB: listLimit}
-	id, err := w.campaign(ctx, 0)
+	id, err := w.listCampaign(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +109,12 @@ func List(ctx context.Context, cfg Config, n int) (*ListFigures, error) {
 	if err := w.api.do(ctx, http.MethodPost, "/api/v1/campaigns/"+id+"/start", nil, nil); err != nil {
 		return nil, err
 	}
-	if err := w.sampled(ctx, &f.Peak, func() error { return w.dialList(ctx, f) }); err != nil {
+	if err := w.sampled(ctx, &f.Dialling, func() error { return w.dialList(ctx, f) }); err != nil {
 		return nil, err
+	}
+	if f.Peak = max(f.Peak, f.Dialling); n > stoppedList {
+		f.WithinMiB = f.Peak < listLimit
+		return f, nil
 	}
 	begun = time.Now()
 	if err := w.sampled(ctx, &f.Peak, func() error {
@@ -132,6 +142,19 @@ func List(ctx context.Context, cfg Config, n int) (*ListFigures, error) {
 	return f, err
 }
 
+// listCampaign creates the campaign of a list.
+func (w *world) listCampaign(ctx context.Context) (string, error) {
+	settings := w.settings()
+	if w.cfg.ListTimed {
+		if err := w.api.do(ctx, http.MethodPut, "/api/v1/cadences/load", map[string]any{"name": "Load",
+			"rules": "busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day"}, nil); err != nil {
+			return "", err
+		}
+		settings["cadence_id"], settings["best_hour"], settings["max_attempts"] = "load", true, 3
+	}
+	return w.draft(ctx, 0, settings)
+}
+
 // sampled keeps the highest resident memory of the engine while f runs.
 func (w *world) sampled(ctx context.Context, peak *float64, f func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -157,11 +180,15 @@ func (w *world) importList(ctx context.Context, id string, n, size int) (mb floa
 	go func() {
 		out := bufio.NewWriterSize(pipe, 64<<10)
 		note := strings.Repeat("lorem ipsum ", 1+size/n/12)
-		first, err := fmt.Fprint(out, "phone_number,first_name,account,note\n")
+		row, head := plainRow, plainHead
+		if w.cfg.ListTimed {
+			row, head = timedRow(n, time.Now()), timedHead
+		}
+		first, err := fmt.Fprint(out, head)
 		sent = first
 		for i := 0; i < n && err == nil; i++ {
 			var more int
-			if more, err = fmt.Fprintf(out, "%s,Contact %d,A-%07d,", contactNumber(i), i, i); err != nil {
+			if more, err = row(out, i); err != nil {
 				break
 			}
 			sent += more
@@ -194,9 +221,36 @@ func (w *world) importList(ctx context.Context, id string, n, size int) (mb floa
 	return float64(sent) / 1e6, err
 }
 
+// The rows of a list; what pads them to a size comes last.
+const (
+	plainHead = "phone_number,first_name,account,note\n"
+	timedHead = "phone_number,first_name,account,not_before,expires_at,priority,phone_number_2,phone_number_3,note\n"
+)
+
+func plainRow(out io.Writer, i int) (int, error) {
+	return fmt.Fprintf(out, "%s,Contact %d,A-%07d,", contactNumber(i), i, i)
+}
+
+// timedRow gives everybody an end and a priority, every tenth contact a first day, and every fifth a second
+// and a third number, after those of all n contacts.
+func timedRow(n int, now time.Time) func(out io.Writer, i int) (int, error) {
+	day := func(days int) string { return now.AddDate(0, 0, days).UTC().Format(time.RFC3339) }
+	return func(out io.Writer, i int) (int, error) {
+		var from, second, third string
+		if i%10 == 9 {
+			from = day(1 + i/10%20)
+		}
+		if i%5 == 0 {
+			second, third = contactNumber(n+i), contactNumber(n+i+1)
+		}
+		return fmt.Fprintf(out, "%s,Contact %d,A-%07d,%s,%s,%d,%s,%s,", contactNumber(i), i, i, from, day(30+i%30), i%7*3%10,
+			second, third)
+	}
+}
+
 // dialList lets the campaign run.
 func (w *world) dialList(ctx context.Context, f *ListFigures) error {
-	begun := time.Now()
+	begun, from := time.Now(), w.used()
 	err := poll(ctx, time.Second, func() (bool, error) {
 		if err := w.engine.ended(); err != nil {
 			return false, err
@@ -206,6 +260,9 @@ func (w *world) dialList(ctx context.Context, f *ListFigures) error {
 		return time.Since(begun) >= w.cfg.Duration, err
 	})
 	f.Duration = time.Since(begun).Seconds()
+	to := w.used()
+	each := func(a, b time.Duration) float64 { return (b - a).Seconds() * 1000 / float64(max(1, f.Calls)) }
+	f.Engine, f.Postgres = each(from.engine, to.engine), each(from.postgres, to.postgres)
 	return err
 }
 
@@ -222,7 +279,11 @@ func (f *ListFigures) Print(out io.Writer) {
 		return
 	}
 	row("dialled", "%d calls in %.0f s, at most %d at a time", f.Calls, f.Duration, f.LivePeak)
-	row("stopped", "answered in %.1f s, %d waiting contacts cleared in %.0f s", f.StopTook, f.PutAway, f.AwayTook)
-	row("memory", "%.0f MiB started, %.0f MiB importing, %.0f MiB at most", f.Started, f.Imported, f.Peak)
+	row("CPU per call", "engine %.2f ms, PostgreSQL %.2f ms", f.Engine, f.Postgres)
+	if f.AwayTook > 0 {
+		row("stopped", "answered in %.1f s, %d waiting contacts cleared in %.0f s", f.StopTook, f.PutAway, f.AwayTook)
+	}
+	row("memory", "%.0f MiB started, %.0f MiB importing, %.0f MiB dialling, %.0f MiB at most", f.Started, f.Imported,
+		f.Dialling, f.Peak)
 	_ = t.Flush()
 }

@@ -104,15 +104,20 @@ func (w *world) measure(ctx context.Context) (*Figures, error) {
 
 // campaign creates the campaign of a run with n contacts.
 func (w *world) campaign(ctx context.Context, n int) (id string, err error) {
+	return w.draft(ctx, n, w.settings())
+}
+
+// settings are those of the campaign of a run.
+func (w *world) settings() map[string]any {
 	amd := "off"
 	if w.cfg.AMD {
 		amd = "parallel"
 	}
-	return w.draft(ctx, n, map[string]any{
+	return map[string]any{
 		"name": "Load", "bot_id": botID, "concurrency": w.cfg.seats(), "amd": amd, "max_attempts": 1,
 		"number_pool": []string{ownNumber}, "window": map[string]any{"zone": "UTC", "start": "00:00", "end": "00:00"},
 		"call_limit_s": int(w.cfg.Talk.Seconds()) + 60,
-	})
+	}
 }
 
 // draft creates a campaign with these settings and n contacts.

@@ -304,6 +304,7 @@ func (m *Machine) callLimit(ev Event) {
 }
 
 func (m *Machine) holdOver(ev Event) {
+	m.A.Friendly = "The call was on hold for too long"
 	m.endConversation(ev.At, engine.PartySystem, engine.HangUpCause{Q850: 16, Text: "Hold limit"})
 }
 

@@ -251,6 +251,15 @@ func (a *Attempt) RangUnanswered() bool { return a.RingingAt != nil && a.Answere
 // WasConnected says whether the bot had the call as a live answer.
 func (a *Attempt) WasConnected() bool { return a.ServedAt != nil }
 
+// OptedOut says whether the key was pressed that asks for no more calls.
+func (a *Attempt) OptedOut() bool { return a.Ending != nil && a.Ending.OptedOut }
+
+// Concerns says whether what was said in a call back concerns the contact: its bot had a conversation that has a
+// result, or the caller asked by the key not to be called.
+func (a *Attempt) Concerns() bool {
+	return a.Result != nil && a.ServedAt != nil && a.Bot != "" || a.OptedOut()
+}
+
 // Talk is the length of the conversation, from the bot's connection to the end.
 func (a *Attempt) Talk() time.Duration {
 	if a.ServedAt == nil || a.BotConnectedAt == nil || a.EndedAt == nil {

@@ -92,7 +92,8 @@ func (m *Machine) trying(ev Event) { m.provisional(ev) }
 
 func (m *Machine) ringing(ev Event) {
 	m.provisional(ev)
-	if m.A.RingingAt == nil {
+	first := m.A.RingingAt == nil
+	if first {
 		m.A.RingingAt = at(ev.At)
 	}
 	if len(ev.Leg.SDP) > 0 {
@@ -100,6 +101,9 @@ func (m *Machine) ringing(ev Event) {
 	}
 	if m.A.State != Ringing {
 		m.emit(lineRinging)
+	}
+	if first && m.Config.RecordRinging {
+		m.emit(recordRinging)
 	}
 }
 

@@ -10,6 +10,7 @@ var (
 
 	recordReserved  Effect = Record{What: WhatReserved}
 	recordLeg       Effect = Record{What: WhatLeg}
+	recordRinging   Effect = Record{What: WhatRinging}
 	recordAnswered  Effect = Record{What: WhatAnswered}
 	recordConnected Effect = Record{What: WhatConnected}
 	recordRevised   Effect = Record{What: WhatRevised}

@@ -360,6 +360,7 @@ type What string
 const (
 	WhatReserved  What = "reserved" // with the intent
 	WhatLeg       What = "leg"      // a further leg
+	WhatRinging   What = "ringing"  // only with Config.RecordRinging
 	WhatAnswered  What = "answered"
 	WhatConnected What = "connected"
 	WhatRevised   What = "revised" // a later verdict: it was not a person

@@ -49,6 +49,9 @@ type Config struct {
 	Message engine.VoicemailID
 	// Transfers say to whom the bot may hand the callee over; by default to nobody.
 	Transfers TransferRules
+	// RecordRinging says that somebody is to be told when the phone rings, so that it becomes durable then
+	// and not with the next step.
+	RecordRinging bool
 }
 
 // Machine drives one attempt. A is its whole state; Apply hands out effects and does not retain

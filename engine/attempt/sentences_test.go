@@ -331,8 +331,8 @@ func TestAHoldThatNobodyEndsEndsTheConversationNotAsMediaError(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	w.must(w.leg(engine.LegClosed, 0)).is(Ended, engine.OutcomeConnectedNoResult)
-	if w.m.A.HungUpBy != engine.PartySystem {
-		t.Errorf("hung up by %s", w.m.A.HungUpBy)
+	if w.m.A.HungUpBy != engine.PartySystem || w.m.A.Friendly != "The call was on hold for too long" {
+		t.Errorf("hung up by %s, %q", w.m.A.HungUpBy, w.m.A.Friendly)
 	}
 }
 

@@ -88,11 +88,11 @@ func anotherChannel(m *Machine, ev Event) bool {
 	return l == nil || l.EndedAt != nil || l.Trunk != ev.Trunk
 }
 
-// optsOut is the opt-out digit while the information message can be heard.
+// optsOut is the opt-out digit while a message to a caller can be heard.
 func optsOut(m *Machine, ev Event) bool {
 	e := m.A.Ending
-	return m.Config.OptOut != 0 && e != nil && e.Outcome == engine.OutcomeAbandoned && !e.OptedOut && ev.Media != nil &&
-		ev.Media.Digit == m.Config.OptOut
+	return m.Config.OptOut != 0 && e != nil && (e.Outcome == engine.OutcomeAbandoned || e.Playing) && !e.OptedOut &&
+		ev.Media != nil && ev.Media.Digit == m.Config.OptOut
 }
 
 // signalled says that the digit came by INFO, so that the media path does not know it.
@@ -140,7 +140,7 @@ func endingRows() []row {
 		return row{From: alive, On: k, Guard: "ending", When: ending, To: to, Do: do, Why: why}
 	}
 	rs := []row{
-		{From: unserved, On: DigitPressed, Guard: "abandoned, the opt-out digit", When: optsOut, Do: (*Machine).optOut,
+		{From: unserved, On: DigitPressed, Guard: "a message, the opt-out digit", When: optsOut, Do: (*Machine).optOut,
 			Why: "the number goes on the suppression list"},
 		on(LegNotSent, Ended, (*Machine).legOver, "the leg's last event ends an attempt whose end is decided"),
 		on(LegRefused, Ended, (*Machine).legOver, "487, or a refusal that crossed our CANCEL"),

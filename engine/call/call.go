@@ -163,10 +163,16 @@ func (c *Call) waits() bool {
 	return c.Closed || len(c.Pending) > 0 || c.Fetching > 0 || under && !c.Taken
 }
 
+// watchesOnly says that nothing is in progress but the watch over the legs of a lost call.
+func (c *Call) watchesOnly() bool {
+	return c.Watching > 0 && c.Attaching == nil && !c.Live() && !c.Closed && len(c.Pending) == 0 && c.Fetching == 0
+}
+
 // own makes an attempt the owner's current one.
 func (c *Call) own(at attempt.Attempt, cfg attempt.Config, bot engine.Bot) {
 	c.Machine, c.Bot = attempt.Machine{A: at, Config: cfg}, bot
 	c.Machine.Config.BotURIs = bot.URIs()
+	c.Machine.Config.RecordRinging = !at.Inbound && c.in.Process.TellsRinging(at.Campaign)
 	c.SendBy, c.Newest, c.Granted, c.Unused, c.Only = 0, "", Validity{}, 0, ""
 	c.MediaOpen, c.Placing, c.Attaching, c.NumberHeld = false, nil, nil, false
 	c.Reaching = Reaching{Bot: bot.ID, Attempt: at.ID}

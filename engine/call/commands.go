@@ -64,12 +64,16 @@ func (c *Contact) dial(m *Dial) {
 // callable says that the contact waits for a dial to this number, or that a trigger reopens it for it.
 func (c *Contact) callable(m *Dial) bool {
 	row := &c.Machine.C
+	if row.AwaitsCallBack(c.Call.in.Now) {
+		return false
+	}
 	if !m.Reopens {
 		return row.Attempt == "" && row.DueAt != nil && !row.Choice.Stopped() && row.NextNumber() == m.To &&
 			row.DialWithin(c.Call.in.Now, m.SendWithin) > 0
 	}
 	return !row.Open() && row.Attempt == "" && !(c.Rules.Sticky && row.State == contact.Excluded) &&
-		row.Version == c.ReopensAt && !c.Suppressed && !row.Choice.Stopped()
+		row.Version == c.ReopensAt && !c.Suppressed &&
+		!row.StopsWith(m.Trigger.Command.Alternates)
 }
 
 // notDialled handles a dial for a contact that has changed meanwhile. What came after its trigger
@@ -214,6 +218,7 @@ func (c *Contact) attach(t *Trigger, w *journal.Write, status string, id engine.
 	if status == "queued" {
 		r.NextEligibleAt, r.Reason = t.NextAt, t.Reason
 	}
+	w.Status = journal.StatusOf(string(c.Machine.C.ID), t.Command.Status, c.Call.in.Now)
 	if t.Command.Idempotency.Present() {
 		w.Reply = journal.StoredReply(t.Command.Idempotency, 200, r, c.Call.in.Now)
 	}
@@ -227,7 +232,7 @@ func (c *Contact) reopen(t *Trigger) {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
 	}
-	if c.Machine.C.Choice.Stopped() {
+	if c.Machine.C.StopsWith(t.Command.Alternates) {
 		c.Call.answer(t.Request, nil, journal.ErrSuppressed)
 		return
 	}
@@ -237,8 +242,11 @@ func (c *Contact) reopen(t *Trigger) {
 		c.Call.answer(t.Request, nil, ErrContactExcluded)
 		return
 	}
-	if open {
+	switch {
+	case open:
 		t.Reason = "merged"
+	case c.Machine.C.Reason == contact.ReasonCallsBack:
+		t.Reason = contact.ReasonCallsBack
 	}
 	t.NextAt = c.Machine.C.DueAt
 	c.writeTriggered(t, d)
@@ -339,7 +347,9 @@ func (c *Contact) end(m *End) {
 		if m.HangUp {
 			kind = attempt.HangUpRequested
 		}
-		c.Call.Machine.Refusal = m.Reason
+		if c.Call.Machine.A.AnsweredAt == nil { // somebody who was reached is not called elsewhere instead
+			c.Call.Machine.Refusal = m.Reason
+		}
 		c.Call.apply(attempt.Event{Kind: kind, At: c.Call.in.Now, By: engine.PartySystem})
 	}
 	if m.Op != 0 {

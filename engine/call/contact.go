@@ -139,12 +139,9 @@ func (c *Contact) handle(event any) bool {
 	case *Readmit:
 		c.readmit(e)
 	case *StoreResult:
-		switch back := e.CalledBack; {
-		case back != nil && back.NoResult:
-			c.callsBack(e)
-		case back != nil:
+		if e.CalledBack != nil {
 			c.calledBack(e)
-		default:
+		} else {
 			c.Call.result(e)
 		}
 	case *ResultTimeout:
@@ -369,6 +366,9 @@ func (c *Contact) rest() {
 		c.Lingering = false
 		c.emit(&Disarm{TimerLinger})
 	}
+	if c.Call.watchesOnly() && !c.Asking {
+		c.emit(&Watches{c.Machine.C.ID})
+	}
 }
 
 func (c *Contact) linger() {
@@ -478,61 +478,79 @@ func (c *Contact) recorded(what attempt.What, w *journal.Write) (then Then) {
 		c.endOther(sum)
 		e.Data.Before, e.Data.After, e.Data.NoResult, e.Data.DueAt = d.Before, d.After, d.NoResult, c.Machine.C.DueAt
 		w.Contacts = []contact.Contact{c.Machine.C}
-	case attempt.WhatLeg, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned, attempt.WhatOptedOut,
-		attempt.WhatEnded:
+	case attempt.WhatLeg, attempt.WhatRinging, attempt.WhatAnswered, attempt.WhatRevised, attempt.WhatAbandoned,
+		attempt.WhatOptedOut, attempt.WhatEnded:
 	}
 	return then
 }
 
-// calledBack applies the result of a call in which the contact called us back. It is stored with that call,
-// which is no attempt: of the contact only its end changes, or when it is dialled again.
+// calledBack applies what is told of a call in which the contact called us back. Its result is stored with that
+// call, which is no attempt: of the contact only its end changes, or when it is dialled again.
 func (c *Contact) calledBack(m *StoreResult) {
-	if c.number().Erased() {
+	back, row := m.CalledBack, &c.Machine.C
+	switch {
+	case c.number().Erased():
 		c.Call.answer(m.Request, nil, ErrPersonErased)
 		return
+	case m.Late && row.HeardOf(back.Attempt, back.OptedOut || m.Result.DoNotCall):
+		c.Call.answer(m.Request, nil, nil)
+		return
 	}
+	before, version, due := row.Facts(), row.Version, row.DueAt
+	var awaited engine.AttemptID
+	apply := func(ev contact.Event) {
+		if d, ok := c.change(ev); ok && awaited == "" {
+			awaited = d.NoResult
+		}
+	}
+	d := journal.Data{Reason: contact.ReasonCallsBack}
+	sum := &contact.Attempt{ID: back.Attempt, To: back.From, CalledBack: true, DoNotCall: back.OptedOut}
+	if back.News == "" {
+		d.Reason, sum = journal.ReasonCalledBack, c.backSummary(m)
+		sum.DoNotCall = sum.DoNotCall || back.OptedOut
+	} else {
+		wait := back.AtMost
+		if back.News == contact.BackOwes {
+			wait = c.Rules.Policy.ResultTimeout
+		}
+		apply(contact.Event{Kind: contact.CalledUs, Attempt: sum, Back: back.News, Until: c.Call.in.Now.Add(wait)})
+	}
+	if back.News == "" || back.OptedOut {
+		apply(contact.Event{Kind: contact.ResultStored, Attempt: sum})
+		c.endOther(sum)
+	}
+	if row.Version == version {
+		c.Call.answer(m.Request, nil, nil)
+		return
+	}
+	w := &journal.Write{Contacts: []contact.Contact{*row}}
+	if after := row.Facts(); back.News == "" || before != after || !sameTime(due, row.DueAt) {
+		d.Before, d.After, d.NoResult, d.DueAt = &before, &after, awaited, row.DueAt
+		e := c.event(journal.ContactChanged)
+		e.Data = d
+		w.Events = []journal.Event{e}
+	}
+	c.Call.persist(w, Then{Answer: &Answer{Request: m.Request}})
+}
+
+// backSummary is a call back with its result, as a conversation of the contact.
+func (c *Contact) backSummary(m *StoreResult) *contact.Attempt {
 	now := c.Call.in.Now
 	served := now.Add(-m.CalledBack.Talk)
-	at := attempt.Attempt{ID: m.CalledBack.Attempt, Inbound: true, Outcome: engine.OutcomeCompleted, ServedAt: &served,
-		BotConnectedAt: &served, EndedAt: &now, Result: &m.Result}
-	sum := summary(&at)
-	d, ok := c.change(contact.Event{Kind: contact.ResultStored, Attempt: sum})
-	if !ok {
-		c.Call.answer(m.Request, nil, nil)
-		return
-	}
-	c.endOther(sum)
-	d.Reason, d.DueAt = journal.ReasonCalledBack, c.Machine.C.DueAt
-	c.write(journal.ContactChanged, d, Then{Answer: &Answer{Request: m.Request}})
+	at := attempt.Attempt{ID: m.CalledBack.Attempt, To: m.CalledBack.From, Inbound: true,
+		Outcome: engine.OutcomeCompleted, ServedAt: &served, BotConnectedAt: &served, EndedAt: &now, Result: &m.Result}
+	return summary(&at)
 }
 
-// endOther ends the call to another number of a person who has asked, in the call of a result, not to be
-// called.
+func sameTime(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
+
+// endOther ends the call to another number, or the wait for one, of a person who has asked, in the call of a
+// result, not to be called.
 func (c *Contact) endOther(sum *contact.Attempt) {
-	if sum.DoNotCall && c.Machine.C.Choice.Stopped() && c.Call.Live() && !c.Call.is(sum.ID) {
+	waits := sum.CalledBack && c.Machine.C.DueAt != nil
+	if sum.DoNotCall && c.Machine.C.Choice.Stopped() && (waits || c.Call.Live()) && !c.Call.is(sum.ID) {
 		c.emit(&ToSelf{&End{Reason: engine.CodeSuppressed}})
 	}
-}
-
-// callsBack keeps the contact from being dialled while it talks to us, and while the result of that call may
-// still come.
-func (c *Contact) callsBack(m *StoreResult) {
-	wait := m.CalledBack.AtMost
-	if wait == 0 {
-		wait = c.Rules.Policy.ResultTimeout
-	}
-	until := c.Call.in.Now.Add(wait)
-	if due := c.Machine.C.DueAt; due == nil || !due.Before(until) {
-		c.Call.answer(m.Request, nil, nil)
-		return
-	}
-	d, ok := c.change(contact.Event{Kind: contact.Deferred, Until: until, Reason: contact.ReasonCallsBack})
-	if !ok {
-		c.Call.answer(m.Request, nil, nil)
-		return
-	}
-	d.Reason, d.DueAt = contact.ReasonCallsBack, c.Machine.C.DueAt
-	c.write(journal.ContactChanged, d, Then{Answer: &Answer{Request: m.Request}})
 }
 
 // resultBefore handles a late result of an earlier run. It changes the contact as that run left it,

@@ -6,6 +6,7 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 	"dialler/engine/numberpool"
 )
@@ -96,6 +97,7 @@ func (d *Dialout) handle(event any) {
 			scrub(&d.Call.Machine.A, e.Tombstone)
 		}
 	case *SayAgain:
+		d.Taken = e.Results
 	case *SeatGranted:
 		d.Call.receive(e)
 		d.follow()
@@ -175,6 +177,9 @@ func (d *Dialout) recover(at *attempt.Attempt) {
 
 // restart handles a crash of the shell, which loses the message that caused it.
 func (d *Dialout) restart() {
+	// What any of these waits for may be the message that was lost.
+	d.Awaiting, d.Call.Fetching = false, 0
+	d.Call.persistAgain()
 	switch {
 	case d.Call.Closed: // it never received the audio statistics
 		d.Call.goOn()
@@ -265,6 +270,7 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 		w.Intent.NotAfter = at.SendBy
 		return then
 	}
+	w.Status = journal.StatusOf(string(at.ID), cmd.Status, now)
 	r := campaign.DialoutReply{Status: "ok", CallID: at.ID.Call(), AttemptID: at.ID, BotID: at.Bot,
 		ToNumber: at.To.E164(), FromNumber: at.From.E164(), CreatedAt: now.UTC()}
 	if cmd.Idempotency.Present() {
@@ -276,7 +282,10 @@ func (d *Dialout) recorded(what attempt.What, w *journal.Write) (then Then) {
 
 func (d *Dialout) ended(w *journal.Write) Then {
 	w.Unschedule = d.Unplaced
-	return Then{Returned: d.calledBack(&w.Attempts[0])}
+	if d.Call.RefusedEvents != nil { // nobody was told that it begins
+		return Then{}
+	}
+	return Then{Returned: CalledBack(&w.Attempts[0])}
 }
 
 // callsBack tells the contact who calls back that the call begins; nil when nobody is known to.
@@ -289,22 +298,29 @@ func (d *Dialout) callsBack(at *attempt.Attempt) *Returned {
 		talk = attempt.MessageLimit
 	}
 	return &Returned{campaign.SubmitResult{Call: at.Returns.Call(), CalledBack: &campaign.CalledBack{
-		Attempt: at.ID, NoResult: true, AtMost: takeWithin + talk}}}
+		Attempt: at.ID, News: contact.BackBegins, AtMost: takeWithin + talk}}}
 }
 
-// calledBack tells the contact who called back how the conversation ended. One without a result so far may
-// still get it.
-func (d *Dialout) calledBack(at *attempt.Attempt) *Returned {
-	if at.Returns == "" || at.Bot == "" || at.ServedAt == nil {
+// CalledBack tells the contact who called back how that call ended; nil when nobody is known to. A conversation
+// without a result so far may still get it.
+func CalledBack(at *attempt.Attempt) *Returned {
+	if at.Returns == "" {
 		return nil
 	}
-	r := &Returned{campaign.SubmitResult{Call: at.Returns.Call(), CalledBack: &campaign.CalledBack{
-		Attempt: at.ID, Talk: at.Talk(), NoResult: at.Result == nil}}}
-	if at.Result != nil {
+	back := &campaign.CalledBack{Attempt: at.ID, From: at.To, Talk: at.Talk(),
+		OptedOut: at.OptedOut()}
+	r := &Returned{campaign.SubmitResult{Call: at.Returns.Call(), CalledBack: back}}
+	switch {
+	case at.Bot == "" || at.ServedAt == nil:
+		back.News = contact.BackOver
+	case at.Result == nil:
+		back.News = contact.BackOwes
+	default:
 		r.Command.Result = *at.Result
 	}
 	return r
 }
+
 func (d *Dialout) refusedLate(*journal.Write) Then { return Then{} }
 
 // line manages the seat, which was held before the call: it is granted when requested, and given

@@ -147,11 +147,19 @@ func TestSuppressedNumbersOfDialouts(t *testing.T) {
 	}
 }
 
+// overRig has a dialout that is over, and was started anew for a result.
+func overRig(t *testing.T) (r *rig, at attempt.Attempt, m *StoreResult) {
+	at = ended(t, first)
+	at.Campaign, at.Contact = "", ""
+	r = newRig(t)
+	r.dialout = NewDialout(first, engine.Bot{}, limits, true)
+	r.call = &r.dialout.Call
+	return r, at, resultOf(first)
+}
+
 // A result arrives for a call that is over: its actor was started for that.
 func TestAResultOfADialoutThatIsOver(t *testing.T) {
-	at := ended(t, first)
-	at.Campaign, at.Contact = "", ""
-	m := resultOf(first)
+	_, at, m := overRig(t)
 	for name, c := range map[string]struct {
 		at   *attempt.Attempt
 		err  error
@@ -168,9 +176,7 @@ func TestAResultOfADialoutThatIsOver(t *testing.T) {
 			To: engine.PhoneNumber(engine.ErasedPrefix + "1")}, want: []string{"answer someone person_erased",
 			"dialout over 1"}},
 	} {
-		r := newRig(t)
-		r.dialout = NewDialout(first, engine.Bot{}, limits, true)
-		r.call = &r.dialout.Call
+		r, _, _ := overRig(t)
 		r.on(&SayAgain{}) // one is on its way
 		r.on(m, "fetch a")
 		r.apply(fetched(m, c.at, c.err))
@@ -183,12 +189,7 @@ func TestAResultOfADialoutThatIsOver(t *testing.T) {
 
 // Another node has the call since: the result is neither stored here nor taken for stored when it comes again.
 func TestAResultThatTheDatabaseRefusesIsForTheNextOwner(t *testing.T) {
-	at := ended(t, first)
-	at.Campaign, at.Contact = "", ""
-	m := resultOf(first)
-	r := newRig(t)
-	r.dialout = NewDialout(first, engine.Bot{}, limits, true)
-	r.call = &r.dialout.Call
+	r, at, m := overRig(t)
 	r.on(m, "fetch a")
 	r.apply(fetched(m, &at, nil))
 	r.clear()
@@ -197,11 +198,7 @@ func TestAResultThatTheDatabaseRefusesIsForTheNextOwner(t *testing.T) {
 }
 
 func TestTwoResultsOfADialoutAtOnce(t *testing.T) {
-	at := ended(t, first)
-	m := resultOf(first)
-	r := newRig(t)
-	r.dialout = NewDialout(first, engine.Bot{}, limits, true)
-	r.call = &r.dialout.Call
+	r, at, m := overRig(t)
 	r.on(m, "fetch a")
 	r.on(m, "fetch a")
 	r.apply(fetched(m, &at, nil))
@@ -212,6 +209,17 @@ func TestTwoResultsOfADialoutAtOnce(t *testing.T) {
 		t.Error("counted as another conversation")
 	}
 	r.on(&Durable{Step: 2}, "answer someone", "dialout over 2")
+}
+
+// The message that an actor crashed with is lost: a result, or the attempt that it is about. Nothing waits for it.
+func TestADialoutThatCrashedWithItsResultIsOver(t *testing.T) {
+	r, at, m := overRig(t)
+	r.on(&Restarted{}, "dialout over 0") // while one was passed on
+	r.on(&SayAgain{Results: 1}, "dialout over 1")
+	r.on(m, "fetch a")
+	r.on(&Restarted{}, "dialout over 2")
+	r.on(fetched(m, &at, nil), "own a", "count result", "write 1 result.stored") // it comes all the same
+	r.on(&Durable{Step: 1}, "answer someone", "dialout over 2")
 }
 
 func TestADialoutOfAnEarlierLifeIsLost(t *testing.T) {
@@ -275,7 +283,7 @@ func TestADialoutOutlivesACrash(t *testing.T) {
 		t.Fatalf("%v", effects)
 	}
 	r.on(&Restarted{}, "release number of a", "over", "write 2 attempt.ended +free")
-	r.on(&Restarted{}, "attach media of a")
+	r.on(&Restarted{}, "write 2 attempt.ended +free", "attach media of a") // whether it was stored may be what was lost
 }
 
 // A node whose way to the database is cut goes on with its calls; the next owner knows from the

@@ -32,6 +32,7 @@ type ToRun interface{ toRun() }
 func (*Up) toRun()           {}
 func (*Idle) toRun()         {}
 func (*NotIdle) toRun()      {}
+func (*Watches) toRun()      {}
 func (*Stopped) toRun()      {}
 func (*LineMoved) toRun()    {}
 func (*AnswerStands) toRun() {}
@@ -228,8 +229,8 @@ const (
 
 // Effects has one of each kind of effect, as a pointer or value as it is handed out.
 var Effects = []Effect{
-	&Up{}, &Idle{}, &NotIdle{}, &Stopped{}, &Reported{}, &LineMoved{}, &AnswerStands{}, &InviteLeft{},
-	&Persist{}, &MayDial{}, &Excluded{}, &Lifted{}, &Stored{},
+	&Up{}, &Idle{}, &NotIdle{}, &Watches{}, &Stopped{}, &Reported{}, &LineMoved{}, &AnswerStands{},
+	&InviteLeft{}, &Persist{}, &MayDial{}, &Excluded{}, &Lifted{}, &Stored{},
 	&Owns{}, &Answer{}, &WhenSettled{}, &OpenMedia{}, &OpenPeer{}, &PlaceLeg{}, &AttachBot{},
 	&BotSettled{}, &BotTried{}, &SendDigits{}, &AttachLegs{}, &AttachMedia{}, &RecoverLeg{}, &Replaced{},
 	&RefuseLeg{}, &ForgetLegs{}, &ReserveTrunk{}, &TrunkEvent{}, &ReleaseNumber{},

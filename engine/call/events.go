@@ -50,6 +50,9 @@ type Process interface {
 	Endpoints(*engine.Bot) []string
 	// AsksEligibility says whether a hook is asked before a dial in a campaign with the given hook.
 	AsksEligibility(eligibility.Hook) bool
+	// TellsRinging says that somebody is to be told when a call of a campaign rings; "" stands for calls
+	// outside campaigns.
+	TellsRinging(engine.CampaignID) bool
 	// Home is where a number is at home (engine/number).
 	Home(engine.PhoneNumber) window.Home
 }
@@ -70,6 +73,7 @@ func (Alone) Unheard(engine.AttemptID) bool                              { retur
 func (Alone) Shared() bool                                               { return false }
 func (Alone) Endpoints(b *engine.Bot) []string                           { return b.Endpoints }
 func (Alone) AsksEligibility(eligibility.Hook) bool                      { return false }
+func (Alone) TellsRinging(engine.CampaignID) bool                        { return false }
 func (Alone) Home(engine.PhoneNumber) window.Home                        { return window.Home{} }
 
 // Limits are the settings of the process that calls need.
@@ -177,8 +181,9 @@ type (
 	}
 	// Erased says that the person with a number was erased; a dialout forgets the number.
 	Erased struct{ Number, Tombstone engine.PhoneNumber }
-	// SayAgain asks a dialout that is over to report that again.
-	SayAgain struct{}
+	// SayAgain asks a dialout that is over to report that again. Results were passed on to it before, of which a
+	// crash may have cost some.
+	SayAgain struct{ Results int }
 )
 
 // Timers besides those of the attempt.

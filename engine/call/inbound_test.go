@@ -7,6 +7,8 @@ import (
 	"dialler/engine"
 	"dialler/engine/attempt"
 	"dialler/engine/campaign"
+	"dialler/engine/contact"
+	"dialler/engine/eligibility"
 	"dialler/engine/journal"
 )
 
@@ -123,6 +125,230 @@ func TestWhoCallsBackAndAsksNotToBeCalledIsNotRungAtAnotherNumber(t *testing.T) 
 	}
 }
 
+// The person calls back, and that settles it, while the dial to their other number reaches nobody: they are
+// not rung again, whether it was the first dial of the run or a later one.
+func TestTheResultOfACallBackCountsWhenTheDialMeanwhileReachesNobody(t *testing.T) {
+	for used := range 2 {
+		r := up(t, func(c *contact.Contact) { withOther(c); c.Used = used }, func(rl *Rules) {
+			rl.Policy.Redial.OnSystem = []engine.Outcome{engine.OutcomeBusy}
+		})
+		r.dialled(first)
+		m := resultOf(second)
+		m.CalledBack = &campaign.CalledBack{Attempt: second, Talk: time.Minute}
+		r.apply(m)
+		r.durable(r.call.Step)
+		r.apply(r.leg(1, engine.LegRefused, code(486)))
+		if c := r.write().Contacts[0]; c.State != contact.Completed || c.DueAt != nil || !c.HasResult {
+			t.Errorf("after %d attempts: %s, due %v", used, c.State, c.DueAt)
+		}
+	}
+}
+
+// calls is what the contact is told of the person's call back.
+func calls(news contact.Back, edit ...func(*campaign.CalledBack)) *StoreResult {
+	m := &StoreResult{Call: second.Call(), CalledBack: &campaign.CalledBack{Attempt: second, News: news,
+		AtMost: 15 * time.Minute}, Request: someone}
+	for _, f := range edit {
+		f(m.CalledBack)
+	}
+	return m
+}
+
+func TestWhoCallsBackWhileTheDialIsBeingDecidedIsNotDialled(t *testing.T) {
+	for _, asked := range []bool{false, true} { // by the hook, or by the run after it
+		r := up(t, withOther, nil)
+		r.p.eligible = true
+		d := dialOf(first)
+		r.apply(d)
+		allow := &EligibilityKnown{Dial: d, Verdict: eligibility.Verdict{Decision: eligibility.Allow}}
+		if asked {
+			r.apply(allow)
+		}
+		r.apply(calls(contact.BackBegins))
+		r.clear()
+		if agreed := *d; asked {
+			agreed.Eligible = true
+			r.apply(&agreed)
+		} else {
+			r.apply(allow)
+		}
+		if r.call.Has() || !r.has("release number of a not dialled") || r.has("may dial") {
+			t.Errorf("asked %v: %v", asked, r.log)
+		}
+	}
+	// What was already on its way to the contact, too.
+	r := up(t, withOther, nil)
+	r.apply(calls(contact.BackBegins))
+	r.apply(dialOf(first))
+	if r.call.Has() {
+		t.Errorf("%v", r.log)
+	}
+}
+
+func TestADialUnderWayIsNotRetriedWhileThePersonTalksToUs(t *testing.T) {
+	r := up(t, withOther, func(rl *Rules) {
+		rl.Policy.Redial.OnSystem, rl.Policy.Redial.Delay = []engine.Outcome{engine.OutcomeBusy}, time.Minute
+	})
+	r.dialled(first)
+	r.on(calls(contact.BackBegins), "write 2 +contact")
+	r.on(&Durable{Step: 2}, "answer someone")
+	r.apply(r.leg(1, engine.LegRefused, code(486)))
+	if c := r.write().Contacts[0]; !c.DueAt.Equal(start.Add(15*time.Minute)) || c.Reason != contact.ReasonCallsBack {
+		t.Errorf("due %v, %q", c.DueAt, c.Reason)
+	}
+	r.durable(r.call.Step)
+	r.now = r.now.Add(2 * time.Minute)
+	r.apply(calls(contact.BackOver))
+	if w := r.write(); !w.Contacts[0].DueAt.Equal(start.Add(time.Minute)) || w.Events[0].Data.Reason != "calls_back" {
+		t.Errorf("due %v, %+v", w.Contacts[0].DueAt, w.Events)
+	}
+}
+
+func TestATriggerDialsNobodyWhoTalksToUs(t *testing.T) {
+	r := up(t, func(c *contact.Contact) { withOther(c); c.State, c.DueAt, c.Used = contact.Completed, nil, 2 }, nil)
+	r.on(calls(contact.BackBegins), "write 1 +contact")
+	r.on(&Durable{Step: 1}, "answer someone", "idle")
+	d := dialOf(first)
+	d.Reopens, d.Trigger = true, &Trigger{Command: campaign.Trigger{Number: callee}, Request: "q"}
+	r.on(d, "trunk trunk a.1 over", "release number of a not dialled", "line of a over",
+		"write 2 contact.triggered +contact")
+	r.on(&Durable{Step: 2}, "stored "+string(callee), "answer q queued calls_back", "idle")
+	if c := &r.contact.Machine.C; c.State != contact.Pending || !c.DueAt.Equal(start.Add(15*time.Minute)) {
+		t.Errorf("%s, due %v", c.State, c.DueAt)
+	}
+}
+
+// A result that is passed on again after a fault counts once.
+func TestAResultThatIsPassedOnAgainCountsOnce(t *testing.T) {
+	r := up(t, withOther, nil)
+	r.apply(calls(contact.BackBegins))
+	r.durable(r.call.Step)
+	told := calls("")
+	told.Result = attempt.Result{Disposition: "sold"}
+	r.apply(told)
+	r.durable(r.call.Step)
+	r.clear()
+	again := *told
+	again.Late = true
+	r.on(&again, "answer someone", "idle")
+	// One that is passed on for the first time counts.
+	r = up(t, withOther, nil)
+	r.on(&again, "write 1 contact.changed +contact")
+	if c := r.write().Contacts[0]; c.State != contact.Completed || c.LastDisposition != "sold" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Who asked not to be called is told so once: a later trigger is not undone by being told again.
+func TestWhoAskedInACallBackNotToBeCalledIsToldSoOnce(t *testing.T) {
+	r := up(t, withOther, nil)
+	told := calls("")
+	told.Result = attempt.Result{Disposition: "no", DoNotCall: true}
+	r.apply(told)
+	r.durable(r.call.Step)
+	later := calls(contact.BackOver, func(b *campaign.CalledBack) { b.Attempt = "ffff" + b.Attempt[4:] })
+	r.apply(later)
+	r.durable(r.call.Step)
+	if c := &r.contact.Machine.C; c.Choice&contact.ChoiceKept == 0 || !c.KnowsCallBack(second) {
+		t.Fatalf("%+v", c)
+	}
+	r.clear()
+	again := *told
+	again.Late = true
+	r.on(&again, "answer someone", "idle")
+}
+
+// Who presses the key in a call back is called at none of their numbers.
+func TestTheOptOutKeyInACallBackStopsThePerson(t *testing.T) {
+	for _, calling := range []bool{false, true} {
+		r := up(t, withOther, nil)
+		if calling {
+			r.dialled(first)
+		}
+		r.apply(calls(contact.BackOver, func(b *campaign.CalledBack) { b.OptedOut = true }))
+		if w := r.write(); !w.Contacts[0].Choice.Stopped() {
+			t.Fatalf("calling %v: %+v", calling, w)
+		}
+		r.durable(r.call.Step)
+		r.apply(last[*ToSelf](r).Event)
+		if calling {
+			if !r.has("cancel a.1") {
+				t.Errorf("it rings on: %v", r.log)
+			}
+			r.apply(r.leg(1, engine.LegRefused, code(487)))
+		}
+		if c := r.write().Contacts[0]; c.State != contact.Failed || c.DueAt != nil || c.Reason != engine.CodeSuppressed {
+			t.Errorf("calling %v: %s (%q), due %v", calling, c.State, c.Reason, c.DueAt)
+		}
+	}
+}
+
+// abandoned is a call back whose bot does not come in time: the caller hears the message.
+func abandoned(t *testing.T) *rig {
+	t.Helper()
+	r := dialoutRig(t)
+	r.apply(cameIn("bot"))
+	r.durable(1)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.durable(r.call.Step)
+	r.now = r.now.Add(attempt.BridgeBudget)
+	r.apply(last[*ToSelf](r).Event)
+	r.apply(&TimerFired{Attempt: first, Timer: attempt.TimerBridge, Epoch: last[*Arm](r).Fired.Epoch})
+	r.durable(r.call.Step)
+	r.clear()
+	return r
+}
+
+func TestTheContactIsToldOfTheOptOutKeyInACallBack(t *testing.T) {
+	for message, r := range map[bool]*rig{false: abandoned(t), true: dialoutRig(t)} {
+		if message {
+			r.apply(cameIn(""))
+			r.durable(1)
+			r.apply(r.leg(1, engine.LegAnswered, answered))
+			r.durable(r.call.Step)
+			r.clear()
+		}
+		r.apply(r.mediaEvent(engine.MediaDigit, func(e *engine.MediaEvent) { e.Digit = '9' }))
+		if w := r.write(); len(w.Suppressions) != 1 || w.Suppressions[0].Number != callee {
+			t.Fatalf("message %v: %+v", message, r.log)
+		}
+		r.durable(r.call.Step)
+		r.apply(r.leg(1, engine.LegHungUp))
+		r.clear()
+		if r.durable(r.call.Step); !r.has("returned, over, opted out") {
+			t.Errorf("message %v: %v", message, r.log)
+		}
+	}
+}
+
+// Also when nothing came of it: the contact need not wait any longer.
+func TestTheContactIsToldOfTheEndOfEveryCallBack(t *testing.T) {
+	r := dialoutRig(t)
+	r.apply(cameIn("bot"))
+	r.durable(1)
+	r.apply(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = engine.NotSentCancelled }))
+	r.clear()
+	if r.durable(r.call.Step); !r.has("returned, over") {
+		t.Errorf("it gave up: %v", r.log)
+	}
+	r = abandoned(t)
+	r.apply(r.leg(1, engine.LegHungUp))
+	r.clear()
+	if r.durable(r.call.Step); !r.has("returned, over") {
+		t.Errorf("no bot came: %v", r.log)
+	}
+	r = dialoutRig(t)
+	r.apply(cameIn(""))
+	r.durable(1)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.durable(r.call.Step)
+	r.apply(r.leg(1, engine.LegHungUp))
+	r.clear()
+	if r.durable(r.call.Step); !r.has("returned, over") {
+		t.Errorf("it heard the message: %v", r.log)
+	}
+}
+
 // talking is a call back that has its bot.
 func talking(t *testing.T) *rig {
 	r := dialoutRig(t)
@@ -139,7 +365,7 @@ func talking(t *testing.T) *rig {
 func TestTheContactIsToldOfTheEndOfACallBack(t *testing.T) {
 	r := talking(t)
 	r.on(r.leg(1, engine.LegHungUp), "closemedia", "over", "write 4 attempt.ended +free")
-	r.on(&Durable{Step: 4}, "returned, at most 0s", "forget legs of a", "confirm a.1", "dialout over 0")
+	r.on(&Durable{Step: 4}, "returned, owes", "forget legs of a", "confirm a.1", "dialout over 0")
 	if c := last[*Returned](r).Command; c.Call != second.Call() || c.CalledBack.Attempt != first {
 		t.Errorf("%+v", c)
 	}

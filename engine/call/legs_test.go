@@ -398,9 +398,9 @@ func TestABotThatIsReachedBySIP(t *testing.T) {
 	}
 	r.apply(&Durable{Step: r.call.Step})
 	r.clear()
-	r.apply(&Rest{})
+	r.on(&Rest{}, "disarm linger", "watches")
 	r.apply(r.leg(3, engine.LegClosed, proven(engine.ProofBye)))
-	if !r.has("disarm linger") || len(r.write().Holds) != 1 {
+	if len(r.write().Holds) != 1 {
 		t.Errorf("%v", r.log)
 	}
 }

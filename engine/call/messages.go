@@ -97,14 +97,15 @@ type (
 	// ResultTimeout says that a result may be overdue. Restarted ends the wait in any case, because
 	// the next run is being prepared.
 	ResultTimeout struct{ Restarted bool }
-	// Rest ends the wait for a result.
+	// Rest ends the wait for a result. A contact that goes on all the same, because it watches the legs of a lost
+	// call, answers with Watches.
 	Rest struct{}
 	// End cancels a call that is not answered; HangUp ends a conversation too.
 	// Excluded follows when Op is not 0.
 	End struct {
 		HangUp bool
 		Reason string // of the contact that fails because of it; "" means the outcome's name
-		// Number is the one that is suppressed of a person with several; "" means the contact.
+		// Number is the one of the person that is suppressed; "" means the contact.
 		Number engine.PhoneNumber
 		Op     int
 	}
@@ -170,6 +171,8 @@ type (
 	Idle struct{ Contact engine.ContactID }
 	// NotIdle says that something came up; the contact does not stop.
 	NotIdle struct{ Contact engine.ContactID }
+	// Watches answers Rest: only the legs of a lost call keep the contact, whose row it no longer writes.
+	Watches struct{ Contact engine.ContactID }
 	// Stopped says that the contact is a row again, namely Row.
 	Stopped struct{ Row contact.Contact }
 	// LineMoved reports the phase of the contact's line.

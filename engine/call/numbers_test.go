@@ -2,6 +2,7 @@ package call
 
 import (
 	"testing"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -40,6 +41,40 @@ func TestANumberThatIsSuppressedWhileItRingsLeavesTheOther(t *testing.T) {
 	r.apply(&End{Reason: engine.CodeSuppressed, Number: other, Op: 4})
 	if c := &r.contact.Machine.C; c.NextNumber() != other || r.contact.Suppressed {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Whoever has talked to us is not rung again because the number of that call is suppressed meanwhile.
+func TestANumberThatIsSuppressedDuringAConversationIsNoReasonToCallAnother(t *testing.T) {
+	for _, result := range []bool{true, false} {
+		r := up(t, withOther, nil)
+		r.talking(first)
+		r.apply(&End{Reason: engine.CodeSuppressed, Number: callee, Op: 3})
+		if result {
+			r.apply(resultOf(first))
+			r.durable(r.call.Step)
+		}
+		r.now = r.now.Add(time.Minute)
+		r.apply(r.leg(1, engine.LegHungUp))
+		c := &r.contact.Machine.C
+		want := contact.Connected // its result is awaited
+		if result {
+			want = contact.Completed
+		}
+		if c.State != want || c.DueAt != nil || c.NextNumber() != other {
+			t.Errorf("result %v: %s, due %v, next %q", result, c.State, c.DueAt, string(c.NextNumber()))
+		}
+	}
+	// Nor is whoever had a machine take the call: what a machine means the campaign says.
+	r := up(t, withOther, func(rl *Rules) { rl.Attempt.AMD = engine.AMDSequential })
+	r.dialled(first)
+	r.apply(r.leg(1, engine.LegAnswered, answered))
+	r.durable(r.call.Step)
+	r.apply(&End{Reason: engine.CodeSuppressed, Number: callee, Op: 3})
+	r.apply(r.mediaEvent(engine.MediaVerdict, func(e *engine.MediaEvent) { e.Verdict = engine.VerdictMachine }))
+	r.apply(r.leg(1, engine.LegClosed, proven(engine.ProofBye)))
+	if c := &r.contact.Machine.C; c.State != contact.MachineDetected || c.DueAt != nil {
+		t.Errorf("a machine: %s, due %v", c.State, c.DueAt)
 	}
 }
 
@@ -209,5 +244,63 @@ func TestWhoAskedInAnEarlierRunNotToBeCalledIsCalledAtNoNumber(t *testing.T) {
 		if c := r.write().Contacts[0]; c.State != contact.Failed || c.Reason != engine.CodeSuppressed {
 			t.Errorf("%s, %s, %v", c.State, c.Reason, r.log)
 		}
+	}
+}
+
+// A run for the unreached carries a contact over as it ended; a result of its call still decides what that was,
+// whatever else it asks for.
+func TestALateResultOfWhoAskedNotToBeCalledIsStored(t *testing.T) {
+	at := ended(t, first)
+	for _, row := range []func(*contact.Contact){func(*contact.Contact) {}, withOther} {
+		r := up(t, func(c *contact.Contact) {
+			row(c)
+			c.Run, c.State, c.DueAt, c.DuePass, c.ConnectedOnce = 2, contact.Failed, nil, 0, true
+			c.Reason = string(engine.OutcomeConnectedNoResult)
+		}, func(rl *Rules) { rl.Run = 2 })
+		m := resultOf(first, doNotCall)
+		r.apply(m)
+		r.apply(fetched(m, &at, nil))
+		c := &r.contact.Machine.C
+		if c.State != contact.Completed || !c.HasResult || c.LastDisposition != m.Result.Disposition ||
+			c.Choice.Stopped() != (c.Alternates != "") {
+			t.Errorf("%s (%q), result %v, choice %b", c.State, c.Reason, c.HasResult, c.Choice)
+		}
+	}
+}
+
+// A request gives other numbers to somebody who asked at the only one not to be called: it is refused,
+// and so is one that finds the contact final.
+func TestATriggerWithMoreNumbersDoesNotUndoWhatAPersonAsked(t *testing.T) {
+	more := contact.NewAlternates([]contact.Alternate{{Number: other}})
+	r := up(t, nil, nil)
+	r.talking(first)
+	r.apply(resultOf(first, doNotCall))
+	r.durable(r.call.Step)
+	r.apply(r.leg(1, engine.LegHungUp))
+	r.durable(r.call.Step)
+	for _, c := range []struct {
+		others contact.Alternates
+		code   string
+	}{{more, journal.ErrSuppressed.Code}, {"", ""}} {
+		r.clear()
+		r.apply(&Reopen{Trigger: &Trigger{Command: campaign.Trigger{Number: callee, Alternates: c.others}, Request: "q"}})
+		var got string
+		if c.code != "" {
+			got = engine.ErrorCode(last[*Answer](r).Err)
+		}
+		if row := r.contact.Machine.C; got != c.code || row.Alternates != "" || row.Open() != (c.code == "") {
+			t.Errorf("%q: answered %q, %+v", string(c.others), got, row)
+		}
+	}
+}
+
+// Whoever calls back says so with the number that they call from, which may be one that a newer list
+// leaves out.
+func TestWhoAsksInACallBackFromANumberThatIsLeftOutIsCalledAtNoNumber(t *testing.T) {
+	r := up(t, nil, nil)
+	m := resultOf(second, doNotCall)
+	m.CalledBack = &campaign.CalledBack{Attempt: second, From: other, Talk: 0}
+	if r.apply(m); !r.contact.Machine.C.Choice.Stopped() || r.contact.Machine.C.DueAt != nil {
+		t.Errorf("%+v", r.contact.Machine.C)
 	}
 }

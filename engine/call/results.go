@@ -10,7 +10,7 @@ import (
 func (c *Call) result(m *StoreResult) {
 	id, _ := m.Call.Attempt()
 	run := c.owner.event(journal.ResultStored).Run
-	if m.Fetched {
+	if m.Fetched && c.Fetching > 0 { // it waits for none since its shell crashed
 		c.Fetching--
 	}
 	switch {

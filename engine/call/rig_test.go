@@ -38,6 +38,7 @@ type processOf struct {
 	cap              *journal.CalleeCap
 	away, unheard    bool
 	shared, eligible bool
+	tellsRinging     bool
 	endpoints        []string
 }
 
@@ -52,6 +53,7 @@ func (p *processOf) Elsewhere(engine.AttemptID) bool                            
 func (p *processOf) Unheard(engine.AttemptID) bool                              { return p.unheard }
 func (p *processOf) Shared() bool                                               { return p.shared }
 func (p *processOf) AsksEligibility(eligibility.Hook) bool                      { return p.eligible }
+func (p *processOf) TellsRinging(engine.CampaignID) bool                        { return p.tellsRinging }
 func (p *processOf) Home(engine.PhoneNumber) window.Home {
 	return window.Home{Zones: []string{"Europe/Berlin"}}
 }
@@ -299,6 +301,8 @@ func (r *rig) name(e Effect) string {
 		return "idle"
 	case *NotIdle:
 		return "not idle"
+	case *Watches:
+		return "watches"
 	case *Stopped:
 		return "stopped " + string(e.Row.State)
 	case *LineMoved:
@@ -416,8 +420,13 @@ func (r *rig) name(e Effect) string {
 	case *DialoutReturned:
 		return "returned " + engine.ErrorCode(e.Err)
 	case *Returned:
-		if back := e.Command.CalledBack; back.NoResult {
+		switch back := e.Command.CalledBack; {
+		case back.News == contact.BackBegins:
 			return fmt.Sprintf("returned, at most %v", back.AtMost)
+		case back.News != "" && back.OptedOut:
+			return "returned, " + string(back.News) + ", opted out"
+		case back.News != "":
+			return "returned, " + string(back.News)
 		}
 		return "returned with result"
 	case *DialoutSuppressed:

@@ -156,6 +156,7 @@ func (c *Call) elsewhere() engine.AttemptID {
 var whatType = map[attempt.What]journal.Type{
 	attempt.WhatReserved:  journal.AttemptReserved,
 	attempt.WhatLeg:       journal.LegAdded,
+	attempt.WhatRinging:   journal.AttemptRinging,
 	attempt.WhatAnswered:  journal.AttemptAnswered,
 	attempt.WhatConnected: journal.AttemptConnected,
 	attempt.WhatRevised:   journal.AttemptRevised,
@@ -198,7 +199,7 @@ func (c *Call) record(what attempt.What) int {
 		w.Suppressions = c.suppression(&at, journal.SuppressedByOptOut)
 	case attempt.WhatAnswered:
 		d.RingMS = at.Ring().Milliseconds()
-	case attempt.WhatLeg, attempt.WhatEnded, attempt.WhatResult:
+	case attempt.WhatLeg, attempt.WhatRinging, attempt.WhatEnded, attempt.WhatResult:
 	}
 	then := c.owner.recorded(what, w)
 	if what == attempt.WhatConnected && at.CountsResult() {

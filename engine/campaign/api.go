@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	"dialler/engine"
@@ -18,6 +20,11 @@ type NewContact struct {
 	Alternates contact.Alternates // the person's other numbers
 	Variables  map[string]string
 	Times      contact.Times
+}
+
+// Person is a contact with these numbers.
+func (n *NewContact) Person() *contact.Contact {
+	return &contact.Contact{Number: n.Number, Alternates: n.Alternates}
 }
 
 // Create makes a draft campaign.
@@ -71,6 +78,14 @@ type Act struct {
 	Unreached bool
 }
 
+// StatusCallback has the progress of the calls that a request asks for told to an address of its own.
+type StatusCallback struct {
+	URL   string
+	Types []string // the types of messages; empty means all that tell a call's progress
+	// Endpoint is the webhook on whose behalf the messages are sent, with its secret.
+	Endpoint string
+}
+
 // Trigger adds one contact and dials or queues it.
 type Trigger struct {
 	Campaign    engine.CampaignID
@@ -78,6 +93,7 @@ type Trigger struct {
 	Alternates  contact.Alternates // the person's other numbers; "" leaves a known contact those it has
 	Variables   map[string]string
 	Times       contact.Times
+	Status      *StatusCallback // nil leaves a known contact the one that it has
 	Who         engine.Who
 	Idempotency engine.Idempotency
 	Deadline    time.Time // after this the command is dropped unexecuted and answered with 503
@@ -158,6 +174,7 @@ type Dialout struct {
 	DayCap int
 	// Transfers says to whom the bot may hand the call over; by default to nobody.
 	Transfers   attempt.TransferRules
+	Status      *StatusCallback // nil for none
 	Idempotency engine.Idempotency
 	Deadline    time.Time
 }
@@ -195,14 +212,30 @@ type SubmitResult struct {
 	CalledBack *CalledBack
 }
 
+// ResultRefused says that a result which is refused with this error will never be stored.
+func ResultRefused(err error) bool {
+	var e *engine.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code {
+	case "call_not_found", "contact_not_found", "campaign_not_found", "person_erased", "write_rejected":
+		return true
+	}
+	return e.Kind == engine.KindInvalid
+}
+
 // CalledBack is a call that a contact began by calling back.
 type CalledBack struct {
 	Attempt engine.AttemptID
-	Talk    time.Duration // the whole, of a call that is over
-	// NoResult says that it has none so far: the contact is not dialled within AtMost, how long the call may
-	// still last, or 0 once it is over: then within its campaign's Result Timeout.
-	NoResult bool
-	AtMost   time.Duration
+	From    engine.PhoneNumber // "" when it is withheld
+	Talk    time.Duration      // the whole, of a call that is over
+	// News is what is known of a call without a result, "" for a result. The contact is not dialled within
+	// AtMost once it begins, and within its campaign's Result Timeout while it owes a result.
+	News   contact.Back
+	AtMost time.Duration
+	// OptedOut says that the person asked by the key of the message not to be called again.
+	OptedOut bool
 }
 
 // Detail is the campaign page: the stored campaign, counters and what it is
@@ -245,6 +278,19 @@ type Page struct {
 	// callbacks panel counts in a state; "" = all.
 	Phone    engine.PhoneNumber
 	Callback contact.CallbackState
+	// Search, for contacts only, selects those with all its words or its number; nil = all.
+	Search *contact.Search
+	// Only, for the list of campaigns, are those of OnlyOf; "" = all.
+	Only string
+}
+
+// OnlyOf are identifiers of campaigns as one text, so that pages can be compared; "" for none.
+func OnlyOf(ids []engine.CampaignID) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = string(id)
+	}
+	return strings.Join(texts, ",")
 }
 
 // ContactList is one page of a campaign's contacts with their attempts.
@@ -273,10 +319,13 @@ type ContactFacts struct {
 // AheadCap bounds how far ContactFacts.Ahead counts.
 const AheadCap = 10_000
 
+// CallsBackMost is how many calls back a contact is shown with: the newest.
+const CallsBackMost = 20
+
 // ContactView is a contact with its attempt trail, newest attempt last.
 type ContactView struct {
 	Contact  contact.Contact
 	Attempts []attempt.Attempt
-	// CallsBack are the calls that came in and return one of the attempts, newest last.
+	// CallsBack are the calls that came in and return one of the attempts, newest last, CallsBackMost at most.
 	CallsBack []attempt.Attempt
 }

@@ -44,10 +44,15 @@ func TestWhyNotNowNamesTheCalendarAndWhenItOpens(t *testing.T) {
 		WhyOutsideWindow || !strings.Contains(e.Message, "the calendar Office (Outing) is closed") {
 		t.Errorf("%+v", e)
 	}
-	row.DueAt = &due
-	e = Explain(Question{Campaign: ofCalendars(calendars, "sunday", "saturday"), Contact: &row, Now: monday})
-	if e.Code != WhyNeverOpens || !strings.Contains(e.Message, "never open together in the next 400 days") {
-		t.Errorf("%+v", e)
+	for _, at := range []*time.Time{&due, &tomorrow} { // when its calendars are looked at again
+		for _, class := range []contact.DueClass{contact.DueFirst, contact.DueRetry, contact.DueCallback} {
+			row.DueAt, row.DueClass = at, class
+			e = Explain(Question{Campaign: ofCalendars(calendars, "sunday", "saturday"), Contact: &row, Now: monday})
+			if e.Code != WhyNeverOpens || e.NextAt != nil ||
+				!strings.Contains(e.Message, "never open together in the next 400 days") {
+				t.Errorf("due %v, class %d: %+v", at, class, e)
+			}
+		}
 	}
 }
 

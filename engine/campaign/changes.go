@@ -94,6 +94,35 @@ func union(a, b map[string]json.RawMessage) map[string]struct{} {
 	return all
 }
 
+// Masked are the settings for whoever may not see secrets: of the addresses, user, password and query are
+// replaced.
+func (s *Settings) Masked() Settings {
+	m := *s
+	for i := range Fields {
+		if at, ok := Fields[i].At(&m).(*string); ok && Fields[i].Address {
+			*at = masked(*at)
+		}
+	}
+	return m
+}
+
+func masked(address string) string {
+	u, err := url.Parse(address)
+	if address == "" || err != nil || u.Host == "" {
+		return ""
+	}
+	const hidden = "***"
+	text := u.Scheme + "://"
+	if u.User != nil {
+		text += hidden + "@"
+	}
+	text += u.Host + u.EscapedPath()
+	if u.RawQuery != "" || u.Fragment != "" {
+		text += "?" + hidden
+	}
+	return text
+}
+
 func withoutSecrets(address json.RawMessage) json.RawMessage {
 	var s string
 	if json.Unmarshal(address, &s) != nil || s == "" {

@@ -19,7 +19,7 @@ const (
 // or ends it takes it away (journal.Write.Unschedule).
 type ScheduledDialout struct {
 	ID      engine.AttemptID // of the attempt to come; it begins with NotBefore
-	Command Dialout          // without Idempotency and Deadline
+	Command Dialout          // without Status, Idempotency and Deadline
 	// NotBefore and ExpiresAt limit when it may be dialled.
 	NotBefore, ExpiresAt time.Time
 	Precedence           int // contact.DefaultPriority less the priority
@@ -34,7 +34,7 @@ type ScheduledDialout struct {
 func NewScheduledDialout(id engine.AttemptID, cmd Dialout, now time.Time) ScheduledDialout {
 	d := ScheduledDialout{ID: id, Command: cmd, NotBefore: *cmd.Times.NotBefore,
 		Precedence: cmd.Times.Precedence(), CreatedAt: now}
-	d.Command.Idempotency, d.Command.Deadline = engine.Idempotency{}, time.Time{}
+	d.Command.Status, d.Command.Idempotency, d.Command.Deadline = nil, engine.Idempotency{}, time.Time{}
 	if at := cmd.Times.ExpiresAt; at != nil {
 		d.ExpiresAt = *at
 	} else {

@@ -42,6 +42,7 @@ const (
 	WhyNotBefore     = ReasonNotBefore
 	WhyExpires       = "expires_before"
 	WhyNumberHeld    = "number_held"
+	WhyCallsBack     = contact.ReasonCallsBack
 	WhyCalleeCap     = engine.CodeCalleeCap
 	WhyNotEligible   = engine.CodeNotEligible
 	WhyNoEligibility = engine.CodeEligibilityUnknown
@@ -146,6 +147,11 @@ func (q Question) later() Explanation {
 	switch {
 	case c.NotBefore != nil && c.DueAt.Equal(*c.NotBefore):
 		return until(WhyNotBefore, *c.DueAt, "it may be called from then on, as whoever asked for the call said")
+	case c.Reason == contact.ReasonCallsBack:
+		return until(WhyCallsBack, *c.DueAt,
+			"the person called back; it is not dialled before then, unless the result of that call says otherwise")
+	case q.neverOpens(*c.DueAt): // that is only when this is looked at again
+		return q.never()
 	case c.Reason == engine.CodeCalleeCap:
 		return until(WhyCalleeCap, *c.DueAt,
 			"its number was called as often as this installation allows; it may be called again then")
@@ -183,6 +189,20 @@ func (q Question) step() string {
 // window is the calling window of the contact.
 func (q Question) window() window.Window { return q.Campaign.Settings.Window.For(q.Home) }
 
+// neverOpens says that the contact's window is not open any more from a time on, as the calendars are.
+func (q Question) neverOpens(t time.Time) bool {
+	_, ok := q.window().NextOpening(t)
+	return !ok && q.Campaign.WindowEndsAt == nil
+}
+
+func (q Question) never() Explanation {
+	if by := q.window().ClosedBy(q.Now); by != "" {
+		return because(WhyNeverOpens, "its calling window and the calendars, of which %s is closed, are never open "+
+			"together in the next %d days", by, window.HorizonDays)
+	}
+	return because(WhyNeverOpens, "there is no hour at which its calling window is open")
+}
+
 // due explains a contact that could be dialled as far as the contact itself is concerned.
 func (q Question) due() Explanation {
 	if w := q.window(); !w.Open(q.Now) {
@@ -195,12 +215,8 @@ func (q Question) due() Explanation {
 			return until(WhyOutsideWindow, at, "its calling window is closed; it opens then")
 		case q.Campaign.WindowEndsAt != nil:
 			return because(WhyOutsideWindow, "its calling window does not open again before this run ends")
-		case by != "":
-			return because(WhyNeverOpens,
-				"its calling window and the calendars, of which %s is closed, are never open together "+
-					"in the next %d days", by, window.HorizonDays)
 		}
-		return because(WhyNeverOpens, "there is no hour at which its calling window is open")
+		return q.never()
 	}
 	switch {
 	case q.Campaign.State == Paused:

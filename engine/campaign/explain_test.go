@@ -82,6 +82,11 @@ func TestEveryContactSaysWhyItIsNotDialledNowAndWhenItIs(t *testing.T) {
 	ask("callee_cap", in(time.Hour), func(q *Question) {
 		q.Contact.DueAt, q.Contact.Reason, q.Contact.DueClass = in(time.Hour), engine.CodeCalleeCap, contact.DueRetry
 	})
+	for _, class := range []contact.DueClass{contact.DueFirst, contact.DueRetry, contact.DueCallback} {
+		ask("calls_back", in(time.Hour), func(q *Question) {
+			q.Contact.DueAt, q.Contact.Reason, q.Contact.DueClass = in(time.Hour), contact.ReasonCallsBack, class
+		})
+	}
 	for _, code := range []string{"not_eligible", "eligibility_unknown"} {
 		ask(code, in(time.Hour), func(q *Question) { q.Contact.DueAt, q.Contact.Reason = in(time.Hour), code })
 	}

@@ -256,7 +256,7 @@ var Fields = []Field{
 	}, {
 		Name: "amd_revise_s", Group: GroupCare, Default: 10, Max: 60, Unit: Seconds, Under: "amd",
 		At:    func(s *Settings) any { return &s.AMDReviseSec },
-		Label: "A later beep counts for", Help: "It takes back a verdict for a person; 0: not at all", Zero: "Not at all",
+		Label: "Late beep window", Help: "A beep within this time of the answer makes it voicemail; 0: off", Zero: "Off",
 		API: "For how long after the answer a beep takes back a verdict that sent the call to the bot: the bot is " +
 			"taken off, the outcome is `machine`. The abandon rate counts the answer only then. 0: not at all.",
 		Source: "docs/amd.md",
@@ -371,6 +371,8 @@ var Fields = []Field{
 		Name: "config_url", Group: GroupMore, Max: configURLCap, Address: true,
 		At: func(s *Settings) any { return &s.ConfigURL }, Judge: wrongConfigURL,
 		Label: "Config URL", Help: "URL of a document that sets the configuration when a run starts",
+		API: "URL of a document that sets the configuration when a run starts. Who may not change campaigns " +
+			"sees it, and eligibility_url, with *** for user, password and query.",
 		Source: "Present only when the campaign uses an externally managed configuration.",
 	}, {
 		Name: "eligibility_url", Group: GroupMore, Max: configURLCap, Address: true, Quiet: true,

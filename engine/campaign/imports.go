@@ -5,6 +5,7 @@ import (
 
 	"dialler/engine"
 	"dialler/engine/attempt"
+	"dialler/engine/contact"
 )
 
 // ImportState of a file of contacts.
@@ -25,27 +26,87 @@ const (
 // they would have. Once it is active or checked, Rows = Added + Invalid + Duplicate + Excluded; of
 // a failed import no row is in the campaign.
 type Import struct {
-	ID         engine.ImportID   `json:"import_id"`
-	Campaign   engine.CampaignID `json:"campaign_id"`
-	State      ImportState       `json:"state"`
-	Filename   string            `json:"filename"`
-	Rows       int               `json:"rows"`
-	Added      int               `json:"added"`
-	Invalid    int               `json:"invalid"`
-	Duplicate  int               `json:"duplicate"` // in the file, or in the campaign already
-	Excluded   int               `json:"excluded"`  // suppressed ones among them
-	CreatedAt  time.Time         `json:"created_at"`
-	CreatedBy  engine.Who        `json:"created_by"`
-	FinishedAt *time.Time        `json:"finished_at"`
-	Problem    *ImportProblem    `json:"problem,omitempty"` // of a failed import
-	DryRun     bool              `json:"dry_run"`
+	ID        engine.ImportID   `json:"import_id"`
+	Campaign  engine.CampaignID `json:"campaign_id"`
+	State     ImportState       `json:"state"`
+	Filename  string            `json:"filename"`
+	Rows      int               `json:"rows"`
+	Added     int               `json:"added"`
+	Invalid   int               `json:"invalid"`
+	Duplicate int               `json:"duplicate"` // in the file, or in the campaign already
+	Excluded  int               `json:"excluded"`  // suppressed ones among them
+	// Readmitted counts the duplicates that were excluded and can be called again: Sticky Exclusion is off.
+	Readmitted int            `json:"readmitted"`
+	CreatedAt  time.Time      `json:"created_at"`
+	CreatedBy  engine.Who     `json:"created_by"`
+	FinishedAt *time.Time     `json:"finished_at"`
+	Problem    *ImportProblem `json:"problem,omitempty"` // of a failed import
+	DryRun     bool           `json:"dry_run"`
+	// Country is that of numbers without a country code (ISO 3166), "" for none.
+	Country string `json:"default_country,omitempty"`
+	FileLayout
+	// Undo says how far the import has been taken back, nil if nobody asked for that.
+	Undo *ImportUndo `json:"undo,omitempty"`
 
 	// Idempotency belongs to the request, BodyHash to its parameters.
 	Idempotency engine.Idempotency `json:"-"`
 }
 
+// FileLayout is how a file was read; it is known once the whole of it was.
+type FileLayout struct {
+	Encoding  string `json:"encoding,omitempty"`  // one of contactlist.Encodings
+	Delimiter string `json:"delimiter,omitempty"` // one of contactlist.Delimiters
+	Header    string `json:"-"`                   // the first line, which names the columns
+}
+
 // Open says whether the import is still in progress.
 func (i *Import) Open() bool { return i.State == ImportStaging || i.State == ImportActivating }
+
+// UndoCounts says how many of the contacts that a file added go when it is taken back, and how many stay.
+type UndoCounts struct {
+	TakenBack int                  `json:"taken_back"`
+	Stayed    int                  `json:"stayed"`
+	Reasons   map[contact.Stay]int `json:"reasons"` // of those that stay; reasons of nobody are left out
+}
+
+// Count counts n contacts; contact.Goes says that they go.
+func (c *UndoCounts) Count(as contact.Stay, n int) {
+	if as == contact.Goes {
+		c.TakenBack += n
+		return
+	}
+	if c.Reasons == nil {
+		c.Reasons = map[contact.Stay]int{}
+	}
+	c.Stayed += n
+	c.Reasons[as] += n
+}
+
+// ImportUndo is an import being taken back: its contacts go page by page, in the order of the file.
+type ImportUndo struct {
+	State UndoState `json:"state"`
+	UndoCounts
+	CreatedAt  time.Time  `json:"created_at"`
+	CreatedBy  engine.Who `json:"created_by"`
+	FinishedAt *time.Time `json:"finished_at"`
+}
+
+// UndoState of an import that is taken back.
+type UndoState string
+
+// Once begun it is carried on until every contact of the file was looked at, after a restart too.
+const (
+	UndoInProgress UndoState = "in_progress"
+	UndoDone       UndoState = "done"
+)
+
+// UndoImport takes back the contacts of a file that were never dialled and that nothing else has named.
+type UndoImport struct {
+	Campaign engine.CampaignID
+	Import   engine.ImportID
+	Who      engine.Who
+	Deadline time.Time
+}
 
 // ImportProblem says why an import failed.
 type ImportProblem struct {
@@ -59,6 +120,8 @@ type RejectedRow struct {
 	Number  string `json:"phone_number"` // as in the file, shortened
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Record is the row as in the file; "" if the import is older than that is kept, or if the person was erased.
+	Record string `json:"-"`
 }
 
 // Reasons of rejected rows in addition to those of package contactlist.
@@ -85,7 +148,10 @@ type ImportContacts struct {
 	// contactlist.PhoneColumn, or to "" to leave the column out.
 	Mapping map[string]string
 	// Country is that of numbers without a country code (ISO 3166), "" for none.
-	Country     string
+	Country string
+	// Encoding and Delimiter are as in contactlist.Format; "" has them found.
+	Encoding    string
+	Delimiter   string
 	Idempotency engine.Idempotency
 }
 

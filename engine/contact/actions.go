@@ -232,6 +232,12 @@ func (m *Machine) failure(ev Event, o engine.Outcome, a *Attempt) string {
 // and in the window. If that does not open again the contact waits for the end of the run, which
 // closes it; one that expires first waits for that.
 func (m *Machine) due(ev Event, class DueClass, t time.Time) {
+	t = m.callable(ev, class, t)
+	m.C.DueAt, m.C.DueClass, m.C.DuePass = &t, class, m.C.Used+1
+}
+
+// callable is when a dial may come that is due at a time, as far as that is known.
+func (m *Machine) callable(ev Event, class DueClass, t time.Time) time.Time {
 	if t.Before(ev.At) {
 		t = ev.At
 	}
@@ -244,7 +250,7 @@ func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 	} else if end := ev.Policy.Ends; end != nil && t.Before(*end) {
 		t = *end
 	}
-	m.C.DueAt, m.C.DueClass, m.C.DuePass = &t, class, m.C.Used+1
+	return t
 }
 
 // --- results ------------------------------------------------------------------
@@ -252,7 +258,8 @@ func (m *Machine) due(ev Event, class DueClass, t time.Time) {
 // heard stores a result's data on the contact.
 func (m *Machine) heard(ev Event) {
 	m.C.HasResult, m.C.LastDisposition = true, ev.Attempt.Disposition
-	m.C.Choice = m.chosen(ev)
+	m.C.Choice = m.reachable(ev)
+	m.backHeard(ev)
 	if ev.Attempt.CalledBack { // the talk of an attempt counts at its end
 		m.C.LongestTalk = max(m.C.LongestTalk, ev.Attempt.Talk)
 	}
@@ -278,7 +285,7 @@ func (m *Machine) result(ev Event) {
 func (m *Machine) resultWhileBusy(ev Event) {
 	m.heard(ev)
 	own := ev.Attempt.ID == m.C.Attempt
-	if c := &m.C; !own && c.Used > 0 && (c.Reason == "" || c.Reason == ReasonHeard) {
+	if c := &m.C; !own && (c.Used > 0 || ev.Attempt.CalledBack) && (c.Reason == "" || c.Reason == ReasonHeard) {
 		c.Reason = ""
 		if m.judgeDisposition(ev) == fateCompleted {
 			c.Reason = ReasonHeard
@@ -314,7 +321,7 @@ func (m *Machine) resultCallback(ev Event) {
 func (m *Machine) resultRedial(ev Event) {
 	a := &Attempt{DialledAt: ev.Attempt.DialledAt, EndedAt: ev.Attempt.EndedAt}
 	t := m.next(ev, engine.OutcomeCompleted, a)
-	if due := m.C.DueAt; due != nil && due.After(t) && m.C.Reason != ReasonCallsBack {
+	if due := m.C.DueAt; due != nil && due.After(t) {
 		t = *due
 	}
 	m.result(ev)
@@ -415,7 +422,7 @@ func (m *Machine) fresh(ev Event) {
 	c := &m.C
 	c.Used, c.Unconsumed, c.Max, c.DuePass = 0, 0, ev.Policy.MaxAttempts, 1
 	c.Reason, c.ResultDueAt, c.ExcludeAfterCall = "", nil, false
-	c.Tries, c.LastTalk, c.LongestTalk, c.Choice = 0, 0, 0, c.Choice&ChoiceStopped
+	c.Tries, c.LastTalk, c.LongestTalk, c.Choice = 0, 0, 0, c.Choice&ChoiceKept
 	m.newest(CallbackNone, "", time.Time{})
 	c.CallbackAt, c.CallbackExtra = nil, false
 	c.Ends |= EndOf(c.State)

@@ -141,8 +141,8 @@ func TestACallBackThatIsTriedAgainIsStillToComeWhateverWasHeardMeanwhile(t *test
 
 // calledBack is the result of a call in which the contact called us back.
 func (w *world) calledBack(disposition string, talk time.Duration) Event {
-	return Event{Kind: ResultStored, Attempt: &Attempt{ID: "back", Outcome: engine.OutcomeCompleted, Connected: true,
-		CalledBack: true, HasResult: true, Disposition: disposition, Talk: talk, EndedAt: w.now}}
+	return Event{Kind: ResultStored, Attempt: &Attempt{ID: backName(w.backs), Outcome: engine.OutcomeCompleted,
+		Connected: true, CalledBack: true, HasResult: true, Disposition: disposition, Talk: talk, EndedAt: w.now}}
 }
 
 func TestACallBackCountsAlsoBeforeTheFirstAttemptOfARun(t *testing.T) {
@@ -160,6 +160,83 @@ func TestTheTalkOfACallBackCountsForTheRedialRules(t *testing.T) {
 // The wait for the end of a call back does not delay what its result asks for.
 func TestARedialAfterACallBackComesAfterRetryDelay(t *testing.T) {
 	w := newWorld(t, func(p *Policy) { p.Redial.OnCustom = []string{"again"} }).dial(noAnswer)
-	w.must(Event{Kind: Deferred, Until: w.now.Add(10 * time.Hour), Reason: ReasonCallsBack})
+	w.must(w.callsUs(BackBegins, 10*time.Hour))
 	w.must(w.calledBack("again", time.Minute)).dueAt(w.now.Add(w.p.Redial.Delay), DueRetry)
+}
+
+// --- calls back -------------------------------------------------------------------------
+
+func TestWhoCallsBackIsNotDialledBeforeThatIsSettled(t *testing.T) {
+	for back, then := range map[Back]func(w *world) time.Time{
+		BackOver: func(w *world) time.Time { return w.now.Add(10 * time.Minute) }, // its retry, as if nobody had called
+		BackOwes: func(w *world) time.Time { return w.now.Add(30 * time.Minute) },
+	} {
+		w := newWorld(t).dial(noAnswer)
+		retry := *w.m.C.DueAt
+		w.must(w.callsUs(BackBegins, 15*time.Minute)).is(Waiting, ReasonCallsBack)
+		w.dueAt(w.now.Add(15*time.Minute), DueRetry)
+		due := then(w)
+		w.must(w.callsUs(back, 30*time.Minute)).dueAt(due, DueRetry)
+		if waits := back == BackOwes; w.m.C.Reason == ReasonCallsBack != waits {
+			t.Errorf("%s: %q", back, w.m.C.Reason)
+		}
+		if back == BackOver && !w.m.C.DueAt.Equal(retry) {
+			t.Errorf("due %v, its retry was at %v", w.m.C.DueAt, retry)
+		}
+	}
+	// Who waits longer anyway is not moved.
+	w := newWorld(t).dial(done, withResult("later"), wish(t0p(time.Hour)))
+	w.must(w.callsUs(BackBegins, 15*time.Minute)).dueAt(t0.Add(time.Hour), DueCallback).is(Connected, "")
+}
+
+func TestADialUnderWayIsNotRetriedDuringACallBack(t *testing.T) {
+	w := newWorld(t).reserve()
+	w.must(w.callsUs(BackBegins, 15*time.Minute)).wait(time.Second)
+	w.must(w.ended(noAnswer)).is(Waiting, ReasonCallsBack).dueAt(w.now.Add(15*time.Minute-time.Second), DueRetry)
+	w.wait(time.Minute).must(w.callsUs(BackOver, 0)).is(Waiting, "").dueAt(t0.Add(10*time.Minute+time.Second), DueRetry)
+}
+
+func TestNobodyWhoCallsBackIsReopenedToBeDialledMeanwhile(t *testing.T) {
+	for _, kind := range []Kind{Triggered, Hastened} {
+		w := newWorld(t).dial(engine.OutcomeRejected).is(Failed, "rejected")
+		w.must(w.callsUs(BackBegins, 15*time.Minute), Event{Kind: kind}).is(Pending, ReasonCallsBack)
+		w.dueAt(w.now.Add(15*time.Minute), w.m.C.DueClass)
+		w.wait(time.Minute).must(w.callsUs(BackOver, 0)).is(Pending, "").dueAt(w.now.Add(-time.Minute), w.m.C.DueClass)
+	}
+	w := newWorld(t)
+	w.must(w.callsUs(BackBegins, 15*time.Minute), Event{Kind: Triggered}).dueAt(t0.Add(15*time.Minute), DueFirst)
+	w.must(Event{Kind: RunReset, Run: 2}).dueAt(t0.Add(15*time.Minute), DueFirst)
+}
+
+// What is told of a call back may be repeated, or come late.
+func TestWhatIsHeardOfACallBackTooLateChangesNothing(t *testing.T) {
+	w := newWorld(t).dial(noAnswer)
+	begins := w.callsUs(BackBegins, 15*time.Minute)
+	w.must(w.calledBack("later", time.Minute), begins)
+	w.is(Completed, "")
+
+	w = newWorld(t).dial(noAnswer)
+	begins = w.callsUs(BackBegins, 15*time.Minute)
+	promised := w.calledBack("later", time.Minute)
+	promised.Attempt.Callback = &CallbackWish{At: w.after(3 * time.Minute)}
+	w.must(promised, begins, w.callsUs(BackOwes, 15*time.Minute)).callback(CallbackPending)
+	w.dueAt(w.now.Add(3*time.Minute), DueCallback)
+	if w.m.C.CallsBackUntil != nil {
+		t.Error("it waits for a call back that is settled")
+	}
+	// A second call moves the promised one, and its time with it.
+	w.must(w.callsUs(BackBegins, 15*time.Minute)).dueAt(w.now.Add(15*time.Minute), DueCallback)
+	if at := w.m.C.CallbackAt; !at.Equal(*w.m.C.DueAt) {
+		t.Errorf("promised for %v, due %v", at, w.m.C.DueAt)
+	}
+	w.wait(5*time.Minute).must(begins, w.callsUs(BackOver, 0)).dueAt(w.now.Add(-2*time.Minute), DueCallback)
+	if at := w.m.C.CallbackAt; !at.Equal(*w.m.C.DueAt) {
+		t.Errorf("promised for %v, due %v", at, w.m.C.DueAt)
+	}
+}
+
+// Nothing is heard of the end: the wait ends by itself.
+func TestTheWaitForACallBackEnds(t *testing.T) {
+	w := newWorld(t).dial(noAnswer)
+	w.must(w.callsUs(BackBegins, 15*time.Minute)).dial(noAnswer).is(Waiting, "").dueAt(w.now.Add(10*time.Minute), DueRetry)
 }

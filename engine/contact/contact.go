@@ -167,6 +167,11 @@ type Contact struct {
 	// contact without DueAt is not dialled.
 	DueAt    *time.Time
 	DueClass DueClass
+	// CallsBack is the latest call of the person to us, "" for none that is known; CallsBackUntil until when the
+	// contact is not dialled because of it, nil once it is settled. DueOtherwise is when a contact that waits for
+	// it (ReasonCallsBack) would be due without.
+	CallsBack                    engine.AttemptID
+	CallsBackUntil, DueOtherwise *time.Time
 	// DuePass is the pass for which the contact last waited: its Used at that time, plus 1. It
 	// stays when the contact is closed while it waits, so that the pass still knows which contacts
 	// were due for it.

@@ -31,7 +31,7 @@ const (
 	fateClosed    fate = "window closed"
 	fateBusy      fate = "attempt lives"
 	fateUnheard   fate = "no conversation of this run"
-	fateAsked     fate = "asked in an earlier run not to be called"
+	fateAsked     fate = "asked elsewhere not to be called"
 	fateBefore    fate = "older than its reopening"
 	fateEarly     fate = "not due"
 	fateInCall    fate = "in conversation"
@@ -49,6 +49,7 @@ const (
 	fateGranted   fate = "granted"
 	fateNext      fate = "number invalid, another left"
 	fateSkip      fate = "number suppressed, another left"
+	fateKnown     fate = "known already"
 )
 
 func (m *Machine) judge(ev Event) fate {
@@ -81,6 +82,8 @@ func (m *Machine) judge(ev Event) fate {
 		return m.judgeCeiling(ev)
 	case Lapsed:
 		return m.judgeExpiry(ev)
+	case CalledUs:
+		return m.judgeCallBack(ev)
 	case RunReset:
 		return m.judgeReset(ev)
 	case Hastened, CallbackSet:
@@ -260,16 +263,18 @@ func (m *Machine) judgeHeard(ev Event, f fate) fate {
 
 func (m *Machine) judgeResult(ev Event) fate {
 	switch {
+	case !ev.Attempt.Connected && ev.Attempt.CalledBack && m.chosen(ev) != m.C.Choice:
+		return fateAsked
 	case !ev.Attempt.Connected:
 		return fateUnheard
 	case ev.Attempt.Run != 0 && ev.Attempt.Run != m.C.Run:
 		switch {
-		case !m.C.Choice.Stopped() && m.chosen(ev).Stopped():
+		case !m.C.Open() && m.C.DuePass == 0:
+			return fateCompleted // a run for the unreached carried it over unchanged
+		case m.chosen(ev) != m.C.Choice:
 			return fateAsked
-		case m.C.Open() || m.C.DuePass != 0:
-			return fateUnheard
 		}
-		return fateCompleted // a run for the unreached carried it over unchanged
+		return fateUnheard
 	case m.C.Attempt != "":
 		return fateBusy
 	case m.C.Used == 0 && !ev.Attempt.CalledBack:

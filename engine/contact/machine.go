@@ -32,12 +32,13 @@ const (
 	Hastened        Kind = "hastened"         // an operator wants it dialled now
 	CallbackSet     Kind = "callback_set"     // an operator promised it a call at a time
 	Lapsed          Kind = "lapsed"           // its expires_at passed
+	CalledUs        Kind = "called_us"        // the person calls us back, or that call is over
 )
 
 // Kinds lists every event kind.
 var Kinds = []Kind{Reserved, Reached, Attempted, ResultStored, ResultTimedOut, ExcludedBy, Readmitted, Suppressed,
 	Triggered, WindowEnded, RunStopped, RunReset, CallbackDropped, Deferred, Retuned, Hastened, CallbackSet,
-	Lapsed}
+	Lapsed, CalledUs}
 
 // MaxUnconsumed is how many attempts in a row may go unconsumed; the next one counts whatever its
 // outcome.
@@ -115,9 +116,10 @@ type Event struct {
 	Kind      Kind
 	At        time.Time
 	Policy    Policy
-	Attempt   *Attempt          // of Reserved (ID), Attempted, ResultStored
+	Attempt   *Attempt          // of Reserved (ID), Attempted, ResultStored; of CalledUs (ID), the call to us
+	Back      Back              // of CalledUs
 	Reason    string            // for ExcludedBy; for Deferred, why it waits, "" for its window
-	Until     time.Time         // for Deferred: not before this, apart from its window; for CallbackSet: when
+	Until     time.Time         // for Deferred: not before this, apart from its window; for the others: when
 	InCall    bool              // for ExcludedBy: a conversation is live
 	Variables map[string]string // of Triggered: merged in
 	Times     Times             // of Triggered and Readmitted: the newest
@@ -145,14 +147,23 @@ func (m *Machine) Apply(ev Event) error {
 	if incomplete(ev) {
 		return &fsm.IllegalError{Machine: table.Name(), State: string(m.C.State), Event: string(ev.Kind)}
 	}
+	before, aside := Contact{}, m.C.DueOtherwise != nil
+	if aside {
+		before = m.C
+		m.setCallBackAside(ev.At)
+	}
 	m.fate, m.changed = m.judge(ev), false
 	to, err := table.Step(m.C.State, ev.Kind, m, ev)
 	m.fate = fateNone
+	if aside && !m.changed {
+		m.C = before
+	}
 	if err != nil {
 		return err
 	}
 	m.C.State = to
 	if m.changed {
+		m.awaitCallBack(ev)
 		m.C.UpdatedAt = ev.At
 		m.C.Version++
 	}
@@ -162,7 +173,7 @@ func (m *Machine) Apply(ev Event) error {
 // incomplete says that an event lacks the data of its kind.
 func incomplete(ev Event) bool {
 	switch ev.Kind {
-	case Reserved, Attempted, ResultStored:
+	case Reserved, Attempted, ResultStored, CalledUs:
 		return ev.Attempt == nil || ev.Attempt.ID == ""
 	default: // no other kind is about an attempt
 		return false

@@ -94,7 +94,8 @@ func (a Alternates) String() string { return strconv.Itoa(a.Len()) + " more numb
 
 // Choice is which of a person's numbers is called next, and why: from the lowest bit 3 for its place
 // (0 is the first), 5 for the numbers that must not be called any more, 1 for a person who asked not
-// to be called, 7 for the unanswered attempts to the number in a row. Who has one number has 0.
+// to be called, 7 for the unanswered attempts to the number in a row, 1 for a person who asked that at
+// their only number. Who has one number has none but the two marks.
 type Choice int32
 
 const (
@@ -103,10 +104,17 @@ const (
 	stoppedAt      = outAt + NumbersCap
 	unansweredAt   = stoppedAt + 1
 	unansweredMost = 1<<7 - 1
+	askedAt        = unansweredAt + 7
 
-	placeMask = Choice(1<<placeBits - 1)
-	// ChoiceStopped is all that stays of a choice when a contact is given fresh attempts.
-	ChoiceStopped = Choice(1 << stoppedAt)
+	placeMask      = Choice(1<<placeBits - 1)
+	unansweredMask = Choice(unansweredMost << unansweredAt)
+	ChoiceStopped  = Choice(1 << stoppedAt)
+	// ChoiceAsked is the mark of a person with one number who asked at that: the suppression list has it,
+	// and whoever takes it off the list may have it called again. Once the person has other numbers it
+	// is ChoiceStopped.
+	ChoiceAsked = Choice(1 << askedAt)
+	// ChoiceKept is all that stays of a choice when a contact is given fresh attempts.
+	ChoiceKept = ChoiceStopped | ChoiceAsked
 )
 
 // Place is the number's place among the person's, 0 for the first.
@@ -120,11 +128,22 @@ func (c Choice) Out(place int) bool { return c>>(outAt+place)&1 == 1 }
 // person is not called at any of them.
 func (c Choice) Stopped() bool { return c&ChoiceStopped != 0 }
 
+// Asked says that somebody asked, at one of the numbers or at the only one, not to be called again.
+func (c Choice) Asked() bool { return c&ChoiceKept != 0 }
+
 // Unanswered is how many attempts in a row, to this number, nobody answered.
-func (c Choice) Unanswered() int { return int(c >> unansweredAt) }
+func (c Choice) Unanswered() int { return int(c & unansweredMask >> unansweredAt) }
 
 func (c Choice) counting(n int) Choice {
-	return c&(1<<unansweredAt-1) | Choice(min(n, unansweredMost))<<unansweredAt //nolint:gosec // 7 bits
+	return c&^unansweredMask | Choice(min(n, unansweredMost))<<unansweredAt //nolint:gosec // 7 bits
+}
+
+// asked is the choice of a person, of count numbers, who asked at the one at a place not to be called.
+func (c Choice) asked(place, count int) Choice {
+	if count == 1 && place == 0 {
+		return c | ChoiceAsked
+	}
+	return c | ChoiceStopped
 }
 
 // at is the choice of the number at a place, which may be called again.
@@ -156,13 +175,11 @@ func (c Choice) next(count int) Choice {
 // after is the choice once an attempt to the number at a place, of count numbers, has ended: on to the
 // next after an invalid or a suppressed number, or after so many unanswered attempts in a row.
 func (c Choice) after(place, count int, a *Attempt, most int) Choice {
-	if count == 1 {
-		return c
-	}
 	if a.DoNotCall {
-		c |= ChoiceStopped
+		c = c.asked(place, count)
 	}
 	switch {
+	case count == 1:
 	case place < 0: // a newer list leaves the number out
 	case a.bars():
 		if c |= 1 << (outAt + place); place == c.Place() {
@@ -231,7 +248,10 @@ func (c *Contact) PlaceOf(n engine.PhoneNumber) int {
 func (c *Contact) TakeNumbers(named engine.PhoneNumber, newer Alternates) {
 	if newer != "" {
 		if list := c.joined(named, newer); list != c.Alternates {
-			c.Alternates, c.Choice = list, c.Choice&ChoiceStopped
+			c.Alternates, c.Choice = list, c.Choice&ChoiceKept
+		}
+		if c.Choice&ChoiceAsked != 0 && c.Alternates != "" {
+			c.Choice = ChoiceStopped
 		}
 	}
 	if place := c.PlaceOf(named); place > 0 {
@@ -255,6 +275,12 @@ func (c *Contact) joined(named engine.PhoneNumber, newer Alternates) Alternates 
 	return NewAlternates(list[:min(len(list), NumbersCap-1)])
 }
 
+// StopsWith says that the person is called at no number once a request's others are theirs: they asked
+// not to be called, though it may have been when they had one.
+func (c *Contact) StopsWith(newer Alternates) bool {
+	return c.Choice.Stopped() || newer != "" && c.Choice&ChoiceAsked != 0
+}
+
 // StopsFor says whether the contact's numbers are all on the suppression list, as far as they may be
 // called at all.
 func (c *Contact) StopsFor(suppressed func(engine.PhoneNumber) bool) bool {
@@ -272,28 +298,40 @@ func (c *Contact) StopsFor(suppressed func(engine.PhoneNumber) bool) bool {
 func (m *Machine) chosen(ev Event) Choice {
 	a := ev.Attempt
 	count := 1 + m.C.Alternates.Len()
+	place := m.C.Choice.Place()
 	switch {
-	case ev.Kind == Attempted:
-		place := m.C.Choice.Place()
-		if a.To != "" {
-			place = m.C.PlaceOf(a.To)
-		}
-		return m.C.Choice.after(place, count, a, ev.Policy.Cadence.NumberAfter())
-	case ev.Kind == ResultStored && a.DoNotCall && count > 1:
-		return m.C.Choice | ChoiceStopped
+	case ev.Kind != Attempted && (ev.Kind != ResultStored || !a.DoNotCall):
+		return m.C.Choice
+	case a.To != "":
+		place = m.C.PlaceOf(a.To)
 	}
-	return m.C.Choice
+	if ev.Kind == ResultStored {
+		return m.C.Choice.asked(place, count)
+	}
+	return m.C.Choice.after(place, count, a, ev.Policy.Cadence.NumberAfter())
+}
+
+// reachable is the contact's choice with a number from which the person has called us: it exists, whatever our calls
+// to it found. If it is on the suppression list, the dial finds that out.
+func (m *Machine) reachable(ev Event) Choice {
+	c, a := m.chosen(ev), ev.Attempt
+	if a != nil && a.CalledBack {
+		if place := m.C.PlaceOf(a.To); place >= 0 && c.Out(place) {
+			return c.at(place)
+		}
+	}
+	return c
 }
 
 // nowhere says that a person with several numbers is called at none of them any more: they asked for that,
 // or none is left.
 func (m *Machine) nowhere(ev Event) bool {
-	c, count := m.chosen(ev), 1+m.C.Alternates.Len()
+	c, count := m.reachable(ev), 1+m.C.Alternates.Len()
 	return c.Stopped() || count > 1 && !c.left(count)
 }
 
-// stop marks a person with several numbers who asked in an earlier run not to be called: the rest of the
-// result says nothing about this one.
+// stop marks a person who asked in an earlier run not to be called, or by the key of the message in a call
+// back: the rest of it says nothing about this run.
 func (m *Machine) stop(ev Event) { m.C.Choice = m.chosen(ev) }
 
 // goesOn says whether the person is called at another number at once, because the one that was called

@@ -182,6 +182,22 @@ func TestANewerRequestsNumbersStand(t *testing.T) {
 	}
 }
 
+// Our calls found no such number; then the person called us from it, and wants to be called again.
+func TestWhoeverCalledUsFromANumberCanBeReachedAtIt(t *testing.T) {
+	for _, from := range []engine.PhoneNumber{one, two} {
+		w := person(t, two)
+		w.p.Redial.OnCustom = []string{"again"}
+		w.calls(invalid, invalid)
+		w.is(Failed, string(invalid))
+		back := w.calledBack("again", time.Minute)
+		back.Attempt.To = from
+		w.must(back)
+		if c := w.m.C; c.DueAt == nil || c.NextNumber() != from || c.Choice.Out(c.PlaceOf(from)) {
+			t.Errorf("from %q: due %v at %q", from, c.DueAt, c.NextNumber())
+		}
+	}
+}
+
 func TestTheListIsOneTextThatHidesItsNumbers(t *testing.T) {
 	for _, list := range [][]Alternate{nil, {{two, ""}}, {{two, "office"}}, {{two, ""}, {three, "Büro 2"}},
 		{{two, "a"}, {three, ""}}} {
@@ -223,5 +239,61 @@ func TestDoNotCallCountsAtANumberThatANewerListLeavesOut(t *testing.T) {
 		w.ended(engine.OutcomeAbandoned, func(a *Attempt) { a.To, a.DoNotCall = two, true }))
 	if c := w.m.C.Choice; !c.Stopped() || c.Out(0) || c.Out(1) {
 		w.fail("its choice is %b", c)
+	}
+}
+
+// Whoever asked in a call to a number that a newer list leaves out is called at no number, also when only
+// the first is left.
+func TestDoNotCallCountsAtANumberOfAListThatWasCutToOne(t *testing.T) {
+	for what, says := range map[string]func(*world){
+		"during the call": func(w *world) {
+			w.must(w.ended(engine.OutcomeAbandoned, func(a *Attempt) { a.To, a.DoNotCall = two, true }))
+		},
+		"after it": func(w *world) {
+			w.must(w.ended(engine.OutcomeConnectedNoResult, talked(time.Minute), func(a *Attempt) { a.To = two }))
+			w.must(w.result(1, "never again", func(a *Attempt) { a.To, a.DoNotCall = two, true }))
+		},
+	} {
+		w := person(t, two)
+		w.m.C.Choice = 1
+		w.reserve()
+		w.m.C.Alternates, w.m.C.Choice = "", 0
+		if says(w); !w.m.C.Choice.Stopped() || w.m.C.DueAt != nil {
+			t.Errorf("%s: %b, due %v", what, w.m.C.Choice, w.m.C.DueAt)
+		}
+	}
+}
+
+// The suppression list knows who asked at their only number. A number that a request gives them later
+// must not undo it.
+func TestWhoAskedAtTheOnlyNumberIsNotCalledAtOneThatIsAddedLater(t *testing.T) {
+	dnc := func(a *Attempt) { a.DoNotCall = true }
+	for what, says := range map[string]func(*world){
+		"during the call": func(w *world) { w.dial(engine.OutcomeCompleted, withResult("never again"), dnc) },
+		"after it": func(w *world) {
+			w.dial(engine.OutcomeConnectedNoResult, talked(time.Minute))
+			w.must(w.result(1, "never again", dnc))
+		},
+		"in a run before": func(w *world) {
+			w.dial(engine.OutcomeConnectedNoResult, talked(time.Minute))
+			w.must(Event{Kind: RunReset, Run: 2})
+			w.must(w.result(1, "never again", dnc, func(a *Attempt) { a.Run = 1 }))
+		},
+	} {
+		w := person(t)
+		if says(w); w.m.C.Choice.Stopped() {
+			t.Errorf("%s: the list alone knows of a person with one number", what)
+		}
+		others := NewAlternates([]Alternate{{Number: two}})
+		if !w.m.C.StopsWith(others) || w.m.C.StopsWith("") {
+			t.Errorf("%s: a request is not refused, or one without numbers is", what)
+		}
+		w.must(Event{Kind: Triggered, Number: one})
+		if w.m.C.Choice.Stopped() {
+			t.Errorf("%s: taken off the list, and still not called", what)
+		}
+		if w.must(Event{Kind: Triggered, Number: one, Alternates: others}); !w.m.C.Choice.Stopped() {
+			t.Errorf("%s: it is called at the number that came later", what)
+		}
 	}
 }

@@ -166,6 +166,12 @@ func wanted(w *world, mv move) (want string, ok bool) {
 			return stays, true
 		}
 		return string(Pending), true
+	case CalledUs:
+		if known := c.CallsBack == backName(w.backs); strings.HasSuffix(mv.name, "begins") ||
+			!known || c.CallsBackUntil != nil {
+			return stays, true
+		}
+		return noChange, true
 	case Deferred: // this campaign's window never closes
 		return noChange, true
 	}
@@ -177,7 +183,7 @@ func wantedOfResult(c *Contact, mv move, left bool) string {
 	switch {
 	case strings.HasSuffix(mv.name, "without conversation"):
 		return noChange
-	case isOpen(c.State) && (c.Attempt != "" || c.Used == 0):
+	case isOpen(c.State) && (c.Attempt != "" || c.Used == 0 && !strings.HasSuffix(mv.name, "call back")):
 		return string(c.State) // the live attempt's end decides; or it is dialled anyway
 	case isOpen(c.State) && c.ExcludeAfterCall:
 		return string(Excluded)

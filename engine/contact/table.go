@@ -217,6 +217,9 @@ func runRows() []row {
 		fated(open, Lapsed, fateWaiting, Expired, (*Machine).expire, "nobody was reached in time"),
 		{From: States, On: Lapsed, Ignore: true, Why: "it does not wait for a dial, or has not expired"},
 
+		ignored(States, CalledUs, fateKnown, "told late or twice"),
+		{From: States, On: CalledUs, Do: (*Machine).callsBack, Why: "nobody is dialled while they talk to us"},
+
 		fated(open, Retuned, fateAwait, "", (*Machine).awaitOnly,
 			"the redial after a short conversation is dropped, its result is awaited"),
 		fated(open, Retuned, fateHeard, Completed, (*Machine).usedUp, "the redial that its result asked for is dropped"),

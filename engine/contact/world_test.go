@@ -29,6 +29,7 @@ type world struct {
 	log []string
 
 	callbacks int // callback attempts that were consumed
+	backs     int // calls of the person to us
 	called    engine.PhoneNumber
 }
 
@@ -121,7 +122,12 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("failed without a reason")
 	case c.State == Completed && !c.HasResult:
 		w.fail("completed without a result")
-	case c.DueAt != nil && c.DueAt.Before(ev.At) && (before.DueAt == nil || !before.DueAt.Equal(*c.DueAt)):
+	case c.DueAt != nil && c.AwaitsCallBack(ev.At) && c.DueAt.Before(*c.CallsBackUntil):
+		w.fail("due while the person calls us back")
+	case ev.Kind == Attempted && c.Reason == ReasonCallsBack && c.DueOtherwise == nil:
+		w.fail("it waits for a call back, and nothing says since when")
+	case c.DueAt != nil && c.DueAt.Before(ev.At) && (before.DueAt == nil || !before.DueAt.Equal(*c.DueAt)) &&
+		(before.DueOtherwise == nil || !before.DueOtherwise.Equal(*c.DueAt)):
 		w.fail("due in the past")
 	case c.DueAt != nil && c.NotYet(*c.DueAt):
 		w.fail("due before its not_before")
@@ -130,7 +136,7 @@ func (w *world) check(ev Event, before *Contact) {
 		w.fail("a redial on a day that has its attempts")
 	case c.NotBefore != nil && c.ExpiresAt != nil && !c.NotBefore.Before(*c.ExpiresAt):
 		w.fail("it may be called at no time")
-	case c.Alternates == "" && c.Choice != 0:
+	case c.Alternates == "" && c.Choice&^ChoiceKept != 0:
 		w.fail("a choice among one number")
 	case c.Choice.Place() > c.Alternates.Len():
 		w.fail("number %d of %d", c.Choice.Place()+1, 1+c.Alternates.Len())
@@ -228,6 +234,16 @@ func (w *world) result(n int, disposition string, edit ...func(*Attempt)) Event 
 	}
 	return Event{Kind: ResultStored, Attempt: a}
 }
+
+// callsUs is what the contact hears of the person's latest call to us; another one begins with BackBegins.
+func (w *world) callsUs(back Back, most time.Duration) Event {
+	if back == BackBegins {
+		w.backs++
+	}
+	return Event{Kind: CalledUs, Back: back, Until: w.now.Add(most), Attempt: &Attempt{ID: backName(w.backs)}}
+}
+
+func backName(n int) engine.AttemptID { return engine.AttemptID(fmt.Sprintf("back-%04d", n)) }
 
 func talked(d time.Duration) func(*Attempt) {
 	return func(a *Attempt) { a.Connected, a.Talk = true, d }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -38,6 +39,8 @@ func TestAFileIsReadInAnyUsualEncoding(t *testing.T) {
 		"Windows-1252, not assigned":  {[]byte("a\x81b"), "a\uFFFDb"},
 		"UTF-8 with a fault":          {[]byte("ü\xfc;\xe4"), "ü\xfc;\xe4"},
 		"UTF-8 with a mark and fault": {[]byte("\uFEFFa\xfc"), "\uFEFFa\xfc"},
+		"UTF-16 without a mark":       {wide(binary.LittleEndian, text)[2:], text},
+		"UTF-16 without one, big end": {wide(binary.BigEndian, text)[2:], text},
 		"UTF-16 broken off":           {append(wide(binary.LittleEndian, "a"), 0x3c), "a\uFFFD"},
 		"half a pair":                 {[]byte{0xfe, 0xff, 0xd8, 0x3c, 0, 'a'}, "\uFFFDa"},
 		"nothing":                     {nil, ""},
@@ -47,10 +50,39 @@ func TestAFileIsReadInAnyUsualEncoding(t *testing.T) {
 		for way, from := range map[string]io.Reader{
 			"at once": bytes.NewReader(c.file), "a byte at a time": iotest.OneByteReader(bytes.NewReader(c.file)),
 			"the last with its end": iotest.DataErrReader(iotest.HalfReader(bytes.NewReader(c.file)))} {
-			if got, err := io.ReadAll(newDecoder(from)); err != nil || string(got) != c.want {
+			if got, err := io.ReadAll(newDecoder(from, "")); err != nil || string(got) != c.want {
 				t.Errorf("%s, %s: %.80q, want %.80q; %v", name, way, got, c.want, err)
 			}
 		}
+	}
+}
+
+func TestAFileIsReadInTheEncodingThatIsSaid(t *testing.T) {
+	for encoding, c := range map[string]struct{ file, want string }{
+		"utf-8":        {"a\x00\x00b\xfc", "a\x00\x00b\xfc"},
+		"utf-16le":     {"a\x00\xfc\x00", "aü"},
+		"utf-16be":     {"\xfe\xff\x00\xfc", "\uFEFFü"},
+		"windows-1252": {"Stra\xdfe, 5 \x80", "Straße, 5 €"},
+		"iso-8859-1":   {"M\xfcller", "Müller"},
+		"iso-8859-2":   {"\xa3\xf3d\xbc", "Łódź"},
+		"iso-8859-15":  {"5 \xa4", "5 €"},
+		"windows-1250": {"Lech Wa\xb3\xeasa", "Lech Wałęsa"},
+		"windows-1251": {"\xcc\xee\xf1\xea\xe2\xe0", "Москва"},
+		"windows-1253": {"\xc1\xe8\xde\xed\xe1", "Αθήνα"},
+		"windows-1254": {"\xddzmir", "İzmir"},
+		"macintosh":    {"M\x9fller", "Müller"},
+	} {
+		for _, from := range []io.Reader{strings.NewReader(c.file), iotest.OneByteReader(strings.NewReader(c.file))} {
+			if got, err := io.ReadAll(newDecoder(from, encoding)); err != nil || string(got) != c.want {
+				t.Errorf("%s: %q, want %q; %v", encoding, got, c.want, err)
+			}
+		}
+		if !slices.Contains(Encodings(), encoding) {
+			t.Errorf("%s is not listed", encoding)
+		}
+	}
+	if n := len(Encodings()); n != 12 {
+		t.Errorf("%d encodings are listed, 12 are tested", n)
 	}
 }
 
@@ -67,15 +99,17 @@ func FuzzDecoder(f *testing.F) {
 	f.Add([]byte("a\xfcb"), 3)
 	f.Add(wide(binary.BigEndian, "a🎉"), 1)
 	f.Fuzz(func(t *testing.T, file []byte, piece int) {
-		whole, err := io.ReadAll(newDecoder(bytes.NewReader(file)))
+		whole, err := io.ReadAll(newDecoder(bytes.NewReader(file), ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts, err := io.ReadAll(newDecoder(iotest.OneByteReader(bytes.NewReader(file))))
+		parts, err := io.ReadAll(newDecoder(iotest.OneByteReader(bytes.NewReader(file)), ""))
 		if err != nil || !bytes.Equal(whole, parts) {
 			t.Fatalf("%q at once, %q in pieces, %v", whole, parts, err)
 		}
-		if utf8.Valid(file) && !bytes.HasPrefix(file, []byte{0xff}) && !bytes.Equal(whole, file) {
+		wide := len(file) >= 4 && (file[0] == 0) != (file[1] == 0) && file[0] == 0 == (file[2] == 0) &&
+			(file[1] == 0) == (file[3] == 0)
+		if utf8.Valid(file) && !wide && !bytes.Equal(whole, file) {
 			t.Fatalf("UTF-8 %q reads as %q", file, whole)
 		}
 	})

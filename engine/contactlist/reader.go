@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"dialler/engine"
+	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/number"
 )
@@ -42,8 +44,11 @@ type Row struct {
 	Alternates contact.Alternates
 	Variables  map[string]string
 	Times      contact.Times
-	// Given is the number as in the file, shortened: for the list of rejected rows.
-	Given string
+	// Given is the number as in the file, shortened: for the list of rejected rows. Record is the whole
+	// row as in the file, without its line end and without the cells that the mapping leaves out; U+FFFD stands
+	// for what is no character.
+	Given  string
+	Record string
 	// Reason is a stable code, Message a sentence; both are "" for a good row.
 	Reason  string
 	Message string
@@ -61,15 +66,20 @@ const (
 type Reader struct {
 	in      *bufio.Reader
 	meter   *meter
+	decoder *decoder
 	csv     *csv.Reader
+	tape    tape
+	comma   rune     // 0 before it is known
+	first   string   // the first line
+	own     int      // leading columns that a file of rejected rows has and the original has not
 	names   []string // of the variables by column; "" for a column that is left out
+	left    []int    // columns that the mapping leaves out
 	phone   int      // the column of the numbers, whose name is not used
 	vars    int
 	times   [len(timeColumns)]int                               // their columns plus 1, 0 for none
 	others  [contact.NumbersCap - 1]struct{ number, label int } // likewise
 	now     time.Time                                           // zero: they are variables like all others
-	mapped  map[string]string
-	country string
+	format  Format
 	before  int // lines before the first one that csv sees
 	last    int // where the last row began
 }
@@ -81,22 +91,61 @@ type Format struct {
 	Mapping map[string]string
 	// Country is that of numbers without a country code (ISO 3166); "" refuses them.
 	Country string
+	// Encoding is one of Encodings, Delimiter one of Delimiters; "" has it found.
+	Encoding  string
+	Delimiter string
 }
 
 // NewMappedReader reads a list of contacts, whose times are judged at a time.
 func NewMappedReader(r io.Reader, f Format, now time.Time) *Reader {
-	in := NewReader(r)
-	in.mapped, in.country, in.now = f.Mapping, f.Country, now
+	in := newReader(r, f)
+	in.now = now
 	return in
 }
 
 const readAhead = 32 << 10
 
 // NewReader returns a reader; it reads nothing yet.
-func NewReader(r io.Reader) *Reader {
-	m := &meter{r: newDecoder(r)}
+func NewReader(r io.Reader) *Reader { return newReader(r, Format{}) }
+
+func newReader(r io.Reader, f Format) *Reader {
+	d := newDecoder(r, f.Encoding)
+	m := &meter{r: d}
 	m.reset()
-	return &Reader{meter: m, in: bufio.NewReaderSize(m, readAhead)}
+	in := bufio.NewReaderSize(m, readAhead)
+	return &Reader{meter: m, decoder: d, in: in, tape: tape{r: in}, format: f}
+}
+
+// Layout is how the file was read so far; it is final once Next has returned io.EOF.
+func (r *Reader) Layout() campaign.FileLayout {
+	l := campaign.FileLayout{Encoding: r.decoder.encoding, Header: r.first}
+	for name, c := range delimiters {
+		if c == r.comma {
+			l.Delimiter = name
+		}
+	}
+	return l
+}
+
+// tape keeps what is read until the record that it belongs to is known.
+type tape struct {
+	r    io.Reader
+	kept []byte
+	from int64 // where kept begins
+}
+
+func (t *tape) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	t.kept = append(t.kept, p[:n]...)
+	return n, err
+}
+
+// until returns what was kept up to a place, without line ends around it, and forgets it.
+func (t *tape) until(place int64) string {
+	n := int(place - t.from)
+	s := string(bytes.Trim(t.kept[:n], "\r\n"))
+	t.kept, t.from = t.kept[:copy(t.kept, t.kept[n:])], place
+	return s
 }
 
 // meter ends a record that is too long: after an unclosed quotation mark, encoding/csv would read
@@ -134,10 +183,13 @@ func (r *Reader) Next() (Row, error) {
 		if err != nil {
 			return r.broken(err)
 		}
-		if !blank(fields) {
+		record := r.tape.until(r.csv.InputOffset())
+		if !blank(fields[min(r.own, len(fields)):]) {
 			line, _ := r.csv.FieldPos(0)
 			r.last = r.before + line
-			return r.row(r.last, fields), nil
+			row := r.row(r.last, fields)
+			row.Record = r.kept(record)
+			return row, nil
 		}
 	}
 }
@@ -157,7 +209,7 @@ func (r *Reader) broken(err error) (Row, error) {
 			" is broken on line "+strconv.Itoa(r.before+parse.Line)+"; is a quotation mark not closed?")
 	}
 	r.last = r.before + parse.StartLine
-	return Row{Line: r.last, Reason: MalformedRow,
+	return Row{Line: r.last, Reason: MalformedRow, Record: r.kept(r.tape.until(r.csv.InputOffset())),
 		Message: "a quotation mark stands where none may: quote the whole cell and double the mark"}, nil
 }
 
@@ -174,6 +226,11 @@ func blank(fields []string) bool {
 func (r *Reader) row(line int, fields []string) Row {
 	row := Row{Line: line}
 	cell := ""
+	if r.own > 0 {
+		for i := range fields {
+			fields[i] = unguarded(fields[i])
+		}
+	}
 	if r.phone < len(fields) {
 		cell = strings.TrimSpace(fields[r.phone])
 	}
@@ -183,9 +240,14 @@ func (r *Reader) row(line int, fields []string) Row {
 			return refuse(row, MalformedRow, "the row has more cells than the first line has columns")
 		}
 	}
-	n, err := parseNumber(cell, r.country)
+	n, err := parseNumber(cell, r.format.Country)
 	if err != nil {
 		var e *engine.Error
+		// errors.Is would take any error with the same code for it.
+		if err == number.ErrNoCountry && !r.now.IsZero() { //nolint:errorlint // it is never wrapped
+			return refuse(row, engine.ErrorCode(err), "the number has no country code: choose the country of such numbers "+
+				"(default_country, such as DE), or write it as +4930901820")
+		}
 		if errors.As(err, &e) {
 			return refuse(row, e.Code, e.Detail)
 		}
@@ -237,7 +299,7 @@ func (r *Reader) alternatesOf(first engine.PhoneNumber, fields []string) (contac
 		case text == "":
 			continue
 		}
-		n, err := parseNumber(text, r.country)
+		n, err := parseNumber(text, r.format.Country)
 		if err != nil {
 			return "", errors.New(OtherNumber(i+2) + " is no number that can be called, such as +4930901820")
 		}
@@ -269,6 +331,9 @@ func (r *Reader) variables(row Row, fields []string) Row {
 		switch {
 		case !utf8.ValidString(v):
 			return refuse(row, VariablesInvalid, "the cell of "+name+" is not UTF-8")
+		case r.own > 0 && strings.Contains(v, unreadable):
+			return refuse(row, VariablesInvalid, "the cell of "+name+" has a character that could not be read (U+FFFD): write "+
+				"what was meant")
 		case strings.IndexByte(v, 0) >= 0:
 			return refuse(row, VariablesInvalid, "the cell of "+name+" contains the character U+0000, which cannot be kept")
 		}
@@ -342,9 +407,12 @@ func (r *Reader) header() error {
 	if !utf8.Valid(line) {
 		return errNotUTF8
 	}
-	comma := delimiter(line)
+	r.first = string(bytes.TrimRight(line, "\r\n"))
+	if r.comma = delimiters[r.format.Delimiter]; r.comma == 0 {
+		r.comma = delimiter(line)
+	}
 	one := csv.NewReader(bytes.NewReader(line))
-	one.Comma = comma
+	one.Comma = r.comma
 	cells, err := one.Read()
 	if err != nil {
 		return engine.Invalid("malformed_csv", "The first line cannot be read; it names the columns.")
@@ -352,8 +420,8 @@ func (r *Reader) header() error {
 	if err := r.columns(cells); err != nil {
 		return err
 	}
-	r.csv = csv.NewReader(r.in)
-	r.csv.Comma, r.csv.FieldsPerRecord, r.csv.ReuseRecord = comma, -1, true
+	r.csv = csv.NewReader(&r.tape)
+	r.csv.Comma, r.csv.FieldsPerRecord, r.csv.ReuseRecord = r.comma, -1, true
 	return nil
 }
 
@@ -376,21 +444,22 @@ func (r *Reader) firstLine() ([]byte, error) {
 
 var errNotUTF8 = engine.Invalid("not_utf8", "")
 
+// delimiters are what may stand between two cells, by their names.
+var delimiters = map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t', "pipe": '|'}
+
+// Delimiters are the names of all delimiters.
+func Delimiters() []string { return slices.Sorted(maps.Keys(delimiters)) }
+
 // delimiter is the most frequent candidate outside quotation marks.
 func delimiter(line []byte) rune {
-	var count [3]int
+	candidates := [...]byte{',', ';', '\t', '|'}
+	var count [len(candidates)]int
 	quoted := false
 	for _, c := range line {
-		switch {
-		case c == '"':
+		if c == '"' {
 			quoted = !quoted
-		case quoted:
-		case c == ',':
-			count[0]++
-		case c == ';':
-			count[1]++
-		case c == '\t':
-			count[2]++
+		} else if i := bytes.IndexByte(candidates[:], c); i >= 0 && !quoted {
+			count[i]++
 		}
 	}
 	best := 0
@@ -399,7 +468,7 @@ func delimiter(line []byte) rune {
 			best = i
 		}
 	}
-	return [...]rune{',', ';', '\t'}[best]
+	return rune(candidates[best])
 }
 
 // columns interprets the names of the columns.
@@ -410,11 +479,22 @@ func (r *Reader) columns(cells []string) error {
 	r.phone = -1
 	seen := make(map[string]struct{}, len(cells))
 	used, special := 0, 0
+	if !r.now.IsZero() {
+		r.own = ownColumns(cells)
+	}
 	for i, c := range cells {
 		name := strings.TrimSpace(c)
-		if to, is := r.mapped[name]; is {
+		if i < r.own {
+			r.names = append(r.names, "")
+			continue
+		}
+		if r.own > 0 {
+			name = strings.TrimSpace(unguarded(c))
+		}
+		if to, is := r.format.Mapping[name]; is {
 			used++
 			if name = to; name == "" {
+				r.left = append(r.left, i)
 				r.names = append(r.names, "")
 				continue
 			}
@@ -454,7 +534,7 @@ func (r *Reader) columns(cells []string) error {
 		r.names = append(r.names, name)
 	}
 	r.vars = len(seen) - 1 - special // behind the number
-	if used < len(r.mapped) {
+	if used < len(r.format.Mapping) {
 		return engine.Invalid("missing_column", "The first line has no column "+r.unmapped(cells)+
 			", which the mapping names.")
 	}
@@ -486,7 +566,7 @@ func (r *Reader) other(name string) *int {
 // order.
 func (r *Reader) unmapped(cells []string) string {
 	missing := ""
-	for name := range r.mapped {
+	for name := range r.format.Mapping {
 		if !slices.ContainsFunc(cells, func(c string) bool { return strings.TrimSpace(c) == name }) &&
 			(missing == "" || name < missing) {
 			missing = name

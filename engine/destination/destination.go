@@ -70,6 +70,14 @@ const global = "001"
 // Countries are the allowed countries in alphabetical order; nil while unknown.
 func (p Policy) Countries() []string { return slices.Clone(p.countries) }
 
+// Only is the country that is called when there is no other, "" otherwise: national numbers are of it.
+func (p Policy) Only() string {
+	if len(p.countries) != 1 || p.countries[0] == global {
+		return ""
+	}
+	return p.countries[0]
+}
+
 // Judge returns nil if a call to the number may be placed. from is the caller ID, "" while it is
 // not chosen.
 func (p Policy) Judge(to, from engine.PhoneNumber) error {

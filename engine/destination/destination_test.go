@@ -46,6 +46,22 @@ func TestWithoutAListTheCountriesOfOurOwnNumbersAreAllowed(t *testing.T) {
 	judge(t, p, newYork, "", false) // the same country code, another country
 }
 
+func TestNationalNumbersAreOfTheOnlyCountryThatIsCalled(t *testing.T) {
+	for _, c := range []struct {
+		list []string
+		own  []engine.PhoneNumber
+		want string
+	}{
+		{nil, nil, ""}, {nil, []engine.PhoneNumber{berlin, "+4915112345678"}, "DE"},
+		{nil, []engine.PhoneNumber{berlin, vienna}, ""}, {[]string{"at"}, []engine.PhoneNumber{berlin}, "AT"},
+		{[]string{"AT", "DE"}, nil, ""}, {[]string{"001"}, nil, ""},
+	} {
+		if got := New(c.list, c.own).Only(); got != c.want {
+			t.Errorf("%v with %d numbers: %q, want %q", c.list, len(c.own), got, c.want)
+		}
+	}
+}
+
 func TestWithoutListAndNumbersTheCallerIDsCountryIsAllowedAtTheDial(t *testing.T) {
 	p := New(nil, nil)
 	judge(t, p, vienna, "", true) // not known yet

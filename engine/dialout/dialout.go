@@ -82,8 +82,10 @@ type Want struct {
 	Trunk    engine.TrunkID
 	Media    *engine.MediaProfile // the trunk's
 	Seated   bool
-	Validity call.Validity      // of what was granted
+	SeatBy   engine.BootTime    // when a seat that another node granted may be used no more; 0 means never
+	Validity call.Validity      // of the trunk
 	Ready    *call.PlaceDialout // only its socket is missing
+	Socket   engine.SocketID    // its socket, once that stands
 	Asked    engine.BootTime    // when its socket was
 	// Scheduled says that it has waited for its time: there is no request to be answered.
 	Scheduled bool
@@ -439,7 +441,7 @@ func (s *State) serve(bot engine.BotID) {
 		}
 		w.Seated = true
 		if seats.Until != 0 {
-			w.Validity.By = quota.UseBy(s.boot)
+			w.SeatBy = quota.UseBy(s.boot)
 		}
 		s.emit(ReserveTrunk{Attempt: id, Only: w.Command.Trunk})
 	}
@@ -469,7 +471,7 @@ func (s *State) trunk(m *call.TrunkReserved) {
 		s.fail(m.Attempt, engine.Unavailable("no_capacity",
 			"no trunk can take the call now ("+string(m.Constraint)+"); try again", 2*time.Second))
 	default:
-		w.Trunk, w.Media, w.Validity = m.Trunk, m.Media, w.Validity.And(m.Validity)
+		w.Trunk, w.Media, w.Validity = m.Trunk, m.Media, m.Validity
 		s.emit(LeaseNumber{m.Attempt, w.Command.From})
 	}
 }
@@ -488,7 +490,7 @@ func (s *State) number(m *NumberLeased) {
 	default:
 		w.Ready = &call.PlaceDialout{Command: w.Command, Request: w.Request, Attempt: m.Attempt, Trunk: w.Trunk,
 			Media: w.Media, From: m.Number, Validity: w.Validity.And(call.Validity{By: m.UseBy}), Scheduled: w.Scheduled}
-		if s.sureOf(&w.Bot) {
+		if w.Socket != "" || s.sureOf(&w.Bot) {
 			s.begin(w)
 			return
 		}
@@ -520,7 +522,7 @@ func (s *State) socket(e *engine.SocketEvent) {
 		if len(e.Missed) > 0 {
 			s.emit(&call.BotTried{Bot: w.Bot.ID, Reached: e.Endpoint, Missed: e.Missed})
 		}
-		w.Ready.Socket = e.Socket
+		w.Socket = e.Socket
 		s.begin(w)
 	default:
 		delete(s.Sockets, id)
@@ -533,7 +535,7 @@ func (s *State) socket(e *engine.SocketEvent) {
 func (s *State) tooLate(m *TooLate) {
 	switch w := s.Wants[m.Attempt]; {
 	case w == nil || w.Try != m.Try:
-	case w.Ready != nil && s.boot >= w.Asked.Add(attempt.BridgeBudget):
+	case w.Ready != nil && w.Socket == "" && s.boot >= w.Asked.Add(attempt.BridgeBudget):
 		const reason = "the bot did not answer in time"
 		s.emit(&call.BotTried{Bot: w.Bot.ID, Missed: []engine.EndpointMiss{{Reason: reason}}})
 		s.fail(m.Attempt, botUnavailable(reason))
@@ -551,9 +553,22 @@ func (s *State) closeSocket(id engine.AttemptID) {
 	}
 }
 
-// begin places a dialout that has everything.
+// begin places a dialout that has everything. A trunk and a number that other nodes granted too long ago, while
+// the bot's socket was opened, are given back and asked for anew; a seat of an allotment that still holds is used
+// from now on.
 func (s *State) begin(w *Want) {
 	id := w.Ready.Attempt
+	if by := w.Ready.Validity.By; by != 0 && by < s.boot.Add(quota.UseMargin) {
+		s.emit(ReleaseNumber{id, w.Ready.From, numberpool.End{NotDialled: true}})
+		s.emit(ReleaseTrunk{w.Trunk, id.Leg(1)})
+		w.Trunk, w.Ready = "", nil
+		s.emit(ReserveTrunk{Attempt: id, Only: w.Command.Trunk})
+		return
+	}
+	if seats := s.Seats[w.Bot.ID]; w.SeatBy != 0 && s.boot < seats.Until && seats.Used <= seats.Granted {
+		w.SeatBy = quota.UseBy(s.boot)
+	}
+	w.Ready.Socket, w.Ready.Validity.By = w.Socket, call.Earliest(w.SeatBy, w.Ready.Validity.By)
 	delete(s.Wants, id)
 	s.Seated[id] = Placed{w.Bot.ID, w.Trunk, w.Ready.From}
 	s.emit(Begin{w.Bot, w.Ready})

@@ -13,6 +13,7 @@ import (
 	"dialler/engine/call"
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
+	"dialler/engine/quota"
 )
 
 var t0 = time.Date(2030, 3, 4, 10, 0, 0, 0, time.UTC)
@@ -115,6 +116,54 @@ func TestWhatADialoutIsRefusedFor(t *testing.T) {
 	}
 }
 
+// The bot's socket took most of the time for which other nodes had granted trunk and number: both are given back and
+// asked for anew, the socket stays. A seat that is still allotted counts as used from the moment of the dial.
+func TestWhatWasGrantedTooLongAgoIsAskedForAnew(t *testing.T) {
+	d := open(t)
+	d.unheard = true
+	by := func() engine.BootTime { return quota.UseBy(engine.BootTime(d.now.Sub(t0) + time.Hour)) }
+	gather := func() {
+		d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Validity: call.Validity{By: by()}})
+		one[LeaseNumber](d)
+		d.give(&NumberLeased{Attempt: "a", Number: "+4930111111", UseBy: by()})
+	}
+	d.give(place("a"))
+	d.give(&fleet.Allotted{Bot: "bot", Seats: 1, Target: 1, N: 1, Until: engine.BootTime(2 * time.Hour)})
+	gather()
+	one[OpenSocket](d)
+	d.now = d.now.Add(quota.UseFor - quota.UseMargin + time.Millisecond)
+	d.give(&engine.SocketEvent{Socket: "dialout/a/1", Stands: true, Endpoint: "ws://b"})
+	none[Begin](d)
+	if n := one[ReleaseNumber](d); !n.End.NotDialled || n.Number != "+4930111111" {
+		t.Errorf("%+v", n)
+	}
+	if r := one[ReleaseTrunk](d); r.Trunk != "trunk" {
+		t.Errorf("%+v", r)
+	}
+	one[ReserveTrunk](d)
+	gather()
+	none[OpenSocket](d)
+	if b := one[Begin](d).Place; b.Socket != "dialout/a/1" || b.Validity.By != by() {
+		t.Errorf("%+v, the grants hold until %v", b, by())
+	}
+
+	// It is never had in time: whoever asked is told, and the bot is not to blame.
+	d = open(t)
+	d.give(place("a"))
+	d.give(&fleet.Allotted{Bot: "bot", Seats: 1, Target: 1, N: 1, Until: engine.BootTime(2 * time.Hour)})
+	d.give(&call.TrunkReserved{Attempt: "a", Trunk: "trunk", Validity: call.Validity{By: by()}})
+	d.now = d.now.Add(Patience / 2)
+	d.give(&NumberLeased{Attempt: "a", Number: "+4930111111", UseBy: by()})
+	none[Begin](d)
+	d.now = d.now.Add(Patience / 2)
+	d.give(&TooLate{"a", 1})
+	d.refused("no_capacity")
+	none[*call.BotTried](d)
+	if d.s.Seats["bot"].Used != 0 || len(d.s.Wants)+len(d.s.Seated) != 0 {
+		t.Errorf("it holds %+v", d.s)
+	}
+}
+
 func TestADialoutGathersSeatTrunkAndNumberInThisOrder(t *testing.T) {
 	d := open(t)
 	p := place("a")
@@ -132,11 +181,11 @@ func TestADialoutGathersSeatTrunkAndNumberInThisOrder(t *testing.T) {
 	if e := one[LeaseNumber](d); e.Attempt != "a" || e.From != "+4930111111" {
 		t.Fatalf("%+v", e)
 	}
-	d.give(&NumberLeased{Attempt: "a", Number: "+4930111111", UseBy: engine.BootTime(time.Hour + time.Millisecond)})
+	d.give(&NumberLeased{Attempt: "a", Number: "+4930111111", UseBy: engine.BootTime(time.Hour + time.Second)})
 	e := one[Begin](d)
 	if b := e.Place; b.Attempt != "a" || b.Request != "who-a" || b.Trunk != "trunk" || b.From != "+4930111111" ||
 		b.Validity.From != 7 ||
-		b.Validity.By != engine.BootTime(time.Hour+time.Millisecond) || e.Bot.ID != "bot" {
+		b.Validity.By != engine.BootTime(time.Hour+time.Second) || e.Bot.ID != "bot" {
 		t.Fatalf("%+v", b)
 	}
 	if d.s.Seats["bot"].Used != 1 || len(d.s.Wants) > 0 {

@@ -28,7 +28,7 @@ const (
 	lookBatch = 100
 	// lookLost is after how long without a look its message must have been lost, by a fault.
 	lookLost = 30 * time.Second
-	// againAfter is when one is tried again at the earliest that waits for something other than a seat.
+	// againAfter is when one is tried again at the earliest that waits for neither a seat nor another node.
 	againAfter = 5 * time.Second
 )
 
@@ -106,6 +106,7 @@ func (s *State) schedule(m *Place) {
 	w := &journal.Write{Schedule: &d, ScheduleBy: m.Command.Deadline,
 		Events: []journal.Event{{At: s.now, Type: journal.DialoutScheduled, Version: 1, Attempt: d.ID,
 			Data: journal.Data{Times: &d.Command.Times}}}}
+	w.Status = journal.StatusOf(string(d.ID), m.Command.Status, s.now)
 	if id := m.Command.Idempotency; id.Present() {
 		w.Reply = journal.StoredReply(id, 202, r, s.now)
 	}
@@ -248,6 +249,8 @@ func (s *State) putOff(id engine.AttemptID, bot engine.BotID, times contact.Time
 		case e == errNoSeat: //nolint:errorlint // this very one
 			until = s.now
 			s.Schedule.Full[bot] = struct{}{}
+		case e.Code == errSeatsUnknown.Code: // another node keeps the count in a moment
+			until = s.now.Add(e.RetryAfter)
 		default:
 			until = s.now.Add(max(e.RetryAfter, againAfter))
 		}

@@ -149,6 +149,10 @@ func TestADialoutThatCannotBePlacedWaitsOn(t *testing.T) {
 		seated()
 		d.give(&NumberLeased{Attempt: "e", Err: engine.Unavailable("no_number", "none", time.Second)})
 	})
+	f("nobody counts the number's calls", "keeper_away", time.Second, waits("e", 0, 5), func() {
+		seated()
+		d.give(&NumberLeased{Attempt: "e", Err: engine.Unavailable("keeper_away", "", time.Second)})
+	})
 	f("a number that rests for long", "no_number", time.Minute, waits("e", 0, 5), func() {
 		seated()
 		d.give(&NumberLeased{Attempt: "e", Err: engine.Unavailable("no_number", "none", time.Minute)})

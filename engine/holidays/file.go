@@ -21,7 +21,7 @@ const (
 	yearlyMost  = 200 // events with a recurrence
 	daysOfEvent = 366
 	datesMost   = 100     // RDATE and EXDATE of one event
-	looksMost   = 200_000 // occurrences of all events, and their days
+	looksMost   = 200_000 // occurrences of all events and their days, and what is examined to find them
 	firstYear   = 1900    // of a recurrence
 )
 
@@ -66,7 +66,7 @@ func Read(text string, from, to window.Date) ([]window.Holiday, error) {
 		if e.replaces.IsZero() {
 			moved = replaced[e.uid]
 		}
-		for begins := range e.occurrences(to.Midnight(), moved) {
+		for begins := range e.occurrences(from.Midnight(), to.Midnight(), moved, &looks) {
 			first, next := window.DateOf(begins), window.DateOf(begins).Add(e.days)
 			if first.Compare(from) < 0 {
 				first = from
@@ -78,12 +78,16 @@ func Read(text string, from, to window.Date) ([]window.Holiday, error) {
 				looks++
 			}
 			if looks++; looks > looksMost {
-				return nil, wrong(0, "the file repeats its events and their days too often: at most %d are read", looksMost)
+				break
 			}
 			if len(names) > window.HolidaysMost {
 				return nil, wrong(0, "the file has too many holidays from %s to %s; at most %d are kept", from, to,
 					window.HolidaysMost)
 			}
+		}
+		if looks > looksMost {
+			return nil, wrong(0, "the file repeats its events too often, or by rules with too many values: at most %d "+
+				"days, and values in each year, are read", looksMost)
 		}
 	}
 	list := make([]window.Holiday, 0, len(names))
@@ -102,8 +106,8 @@ func wrong(line int, format string, a ...any) error {
 }
 
 // occurrences are the days on which the event begins, until a time, without those that were moved; one may
-// come twice.
-func (e *event) occurrences(until time.Time, moved []time.Time) iter.Seq[time.Time] {
+// come twice, and those that are over before from may be missing. They end early after too many looks.
+func (e *event) occurrences(from, until time.Time, moved []time.Time, looks *int) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		skip := map[time.Time]bool{}
 		for _, list := range [][]time.Time{e.not, moved} {
@@ -116,9 +120,8 @@ func (e *event) occurrences(until time.Time, moved []time.Time) iter.Seq[time.Ti
 			if !goes(e.start) {
 				return
 			}
-		} else if r, err := e.recurrence(); err == nil {
-			next := r.Iterator()
-			for at, ok := next(); ok && !at.After(until); at, ok = next() {
+		} else {
+			for at := range e.recurs(from, until, looks) {
 				if !goes(at) {
 					return
 				}
@@ -132,7 +135,52 @@ func (e *event) occurrences(until time.Time, moved []time.Time) iter.Seq[time.Ti
 	}
 }
 
-func (e *event) recurrence() (*rrule.RRule, error) {
+// recurs are the days on which the event begins by its rule, until a time. It takes one year after the
+// other, since a rule may have no day in any: the library would go on to the year 9999.
+func (e *event) recurs(from, until time.Time, looks *int) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		o, err := e.recurrence()
+		if err != nil {
+			return
+		}
+		if !o.Until.IsZero() && o.Until.Before(until) {
+			until = o.Until
+		}
+		left, every := o.Count, min(max(o.Interval, 1), rrule.MAXYEAR)
+		o.Until, o.Count, o.Interval = time.Time{}, 0, rrule.MAXYEAR // the rule's next year is none
+		if len(o.Byweekno)+len(o.Byyearday)+len(o.Bymonthday)+len(o.Byweekday)+len(o.Byeaster) == 0 {
+			if o.Bymonthday = []int{e.start.Day()}; len(o.Bymonth) == 0 {
+				o.Bymonth = []int{int(e.start.Month())}
+			}
+		}
+		values := 1 + len(o.Bysetpos) + len(o.Bymonth) + len(o.Bymonthday) + len(o.Byyearday) + len(o.Byweekno) +
+			len(o.Byweekday) + len(o.Byeaster)
+		year := e.start.Year()
+		if before := from.Year() - 1 - year; left == 0 && before > 0 { // no event lasts longer than a year
+			year += (before + every - 1) / every * every
+		}
+		for ; year <= until.Year(); year += every {
+			if *looks += values; *looks > looksMost {
+				return
+			}
+			if year > e.start.Year() {
+				o.Dtstart = time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+			}
+			r, err := rrule.NewRRule(*o)
+			if err != nil {
+				return
+			}
+			next := r.Iterator()
+			for at, ok := next(); ok && !at.After(until); at, ok = next() {
+				if left--; !yield(at) || left == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (e *event) recurrence() (*rrule.ROption, error) {
 	o, err := rrule.StrToROption(e.rule)
 	if err != nil {
 		return nil, err
@@ -147,7 +195,8 @@ func (e *event) recurrence() (*rrule.RRule, error) {
 		return nil, fmt.Errorf("it begins before %d", firstYear)
 	}
 	o.Dtstart = e.start
-	return rrule.NewRRule(*o)
+	_, err = rrule.NewRRule(*o)
+	return o, err
 }
 
 // readEvents reads the lines of a file (RFC 5545 §3.1).

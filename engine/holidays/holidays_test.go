@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teambition/rrule-go"
+
 	"dialler/engine"
 	"dialler/engine/window"
 )
@@ -129,7 +131,39 @@ func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-func TestASmallFileOfMillionsOfDaysIsRefusedWithinFewMegabytes(t *testing.T) {
+// Years are taken one by one, and those before the wanted ones left out where nothing is counted: what a
+// rule says does not change by that.
+func TestARuleHasTheDaysThatTheWholeOfItHas(t *testing.T) {
+	from, to := window.Date{Year: 2027, Month: 3, Day: 1}, window.Date{Year: 2040, Month: 6, Day: 30}
+	for _, start := range []string{"19000101", "19991231", "20240229", "20270615", "20301225"} {
+		for _, rule := range []string{"", ";INTERVAL=3", ";COUNT=9", ";INTERVAL=4;COUNT=30", ";UNTIL=20340101",
+			";UNTIL=20340101T000000Z", ";BYMONTH=5", ";BYMONTH=1,12;BYDAY=-1MO,2FR", ";BYMONTHDAY=-1,31", ";BYYEARDAY=1,-1,366",
+			";BYWEEKNO=1,53,-1", ";BYWEEKNO=20;BYDAY=MO;WKST=SU", ";BYEASTER=-2,0,1", ";BYDAY=MO,TU;BYSETPOS=1,-1",
+			";BYDAY=-1SU",
+			";BYMONTH=6;BYMONTHDAY=10,20;COUNT=25;INTERVAL=2", ";BYDAY=FR;BYMONTHDAY=13;COUNT=40"} {
+			for _, last := range []int{1, 366} {
+				e := event{days: last, rule: "FREQ=YEARLY" + rule}
+				e.start, _, _ = day("DTSTART", start)
+				o, err := e.recurrence()
+				if err != nil {
+					t.Fatal(rule, err)
+				}
+				whole, _ := rrule.NewRRule(*o)
+				looks := 0
+				got := slices.Collect(e.occurrences(from.Midnight(), to.Midnight(), nil, &looks))
+				got = slices.DeleteFunc(got, func(at time.Time) bool {
+					return at.AddDate(0, 0, last).Compare(from.Midnight()) <= 0
+				})
+				want := whole.Between(from.Midnight().AddDate(0, 0, 1-last), to.Midnight(), true)
+				if !slices.EqualFunc(got, want, time.Time.Equal) {
+					t.Errorf("from %s%s, %d days each:\n%v, want\n%v", start, rule, last, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestASmallFileOfMillionsOfDaysCostsFewMegabytes(t *testing.T) {
 	from, to := window.Date{Year: 2030, Month: 1, Day: 1}, window.Date{Year: 2040, Month: 12, Day: 31}
 	event := func(lines string) string { return "BEGIN:VEVENT\n" + lines + "\nEND:VEVENT\n" }
 	everyDay := "RRULE:FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU\n"
@@ -142,12 +176,18 @@ func TestASmallFileOfMillionsOfDaysIsRefusedWithinFewMegabytes(t *testing.T) {
 			"too often"},
 		"no day, since long ago": {strings.Repeat(event("DTSTART:00020101\n"+
 			"RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), 200), "before 1900"},
+		"no day in any year": {strings.Repeat(event("DTSTART:19000101\n"+
+			"RRULE:FREQ=YEARLY;BYWEEKNO=53;BYMONTH=6"), 200), ""},
+		"no day in any year, once": {strings.Repeat(event("DTSTART:19000101\n"+
+			"RRULE:FREQ=YEARLY;BYWEEKNO=53;BYMONTH=6;COUNT=1"), 20), ""},
+		"a rule with too many values": {event("DTSTART:20300101\nRRULE:FREQ=YEARLY;COUNT=1;BYMONTH=2;BYMONTHDAY=" +
+			strings.Repeat("30,", 150_000) + "30"), "too many values"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Read("BEGIN:VCALENDAR\n"+c.events+"END:VCALENDAR", from, to)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(engine.ErrorDetail(err), c.want) {
+		if c.want == "" && err != nil || !strings.Contains(engine.ErrorDetail(err), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n >= 50 {

@@ -5,7 +5,8 @@
 // itself belongs to packages attempt and call, once it has begun.
 //
 // Invariants: a call that is not begun is refused, once; while a call of a number is being decided or
-// lives, another one of that number is refused; a trunk brings at most TrunkCap at once.
+// lives, another one of that number is refused; a trunk brings at most TrunkCap at once. Calls to numbers
+// that are not ours are refused without asking the store, and of the others it is asked AskRate a second.
 package inbound
 
 import (
@@ -22,6 +23,10 @@ const (
 	Memory = 30 * 24 * time.Hour
 	// TrunkCap is how many calls one trunk may bring at once, refused ones aside.
 	TrunkCap = 200
+	// AskRate is about how many calls of one trunk the store is asked a second, AskBurst are those that
+	// may come at once.
+	AskRate  = 50
+	AskBurst = TrunkCap
 )
 
 // Codes of the responses to calls that are refused here; 0 is the answer that the trunk's calls get
@@ -105,9 +110,9 @@ func Candidates(user, country string) (list []engine.PhoneNumber) {
 			list = append(list, n)
 		}
 	}
-	add(number.ParseLoose(user, country))
+	add(number.ParseNational(user, country))
 	if user != "" && user[0] != '+' && user[0] != '0' { // E.164 without its plus
-		add(number.ParseLoose("+"+user, ""))
+		add(number.ParseNational("+"+user, ""))
 	}
 	return list
 }
@@ -191,16 +196,46 @@ type Counts struct {
 	Offered    int // for a number of ours, or being asked about
 	Taken      int // begun
 	TurnedAway int // refused, or given up before they were begun
+	Strange    int // for none of our numbers, refused without asking; not among Offered
+	Unasked    int // refused because the store was asked as often as it may be; among TurnedAway
 }
 
 // Calls are the calls of a process.
 type Calls struct {
-	Of     map[engine.AttemptID]*Call
+	Of map[engine.AttemptID]*Call
+	// Ours are the configured numbers, nil while they are not known: then the store is asked.
+	Ours   map[engine.PhoneNumber]struct{}
+	Asked  map[engine.TrunkID]*Asked
 	Counts Counts
 }
 
+// Asked is how often the store may be asked about calls of a trunk.
+type Asked struct {
+	Left float64 // questions, as of At
+	At   time.Time
+}
+
 // New returns a state without calls.
-func New() *Calls { return &Calls{Of: map[engine.AttemptID]*Call{}} }
+func New() *Calls {
+	return &Calls{Of: map[engine.AttemptID]*Call{}, Asked: map[engine.TrunkID]*Asked{}}
+}
+
+// Know notes the configured numbers; none is ever given up.
+func (s *Calls) Know(list []engine.PhoneNumber) {
+	if s.Ours == nil {
+		s.Ours = make(map[engine.PhoneNumber]struct{}, len(list))
+	}
+	for _, n := range list {
+		s.Ours[n] = struct{}{}
+	}
+}
+
+// KnowAlso notes a number that is configured now.
+func (s *Calls) KnowAlso(n engine.PhoneNumber) {
+	if s.Ours != nil {
+		s.Ours[n] = struct{}{}
+	}
+}
 
 // Machine is a call's event in the table.
 type Machine struct {
@@ -210,6 +245,31 @@ type Machine struct {
 }
 
 type row = fsm.Row[State, Kind, *Machine, Event]
+
+// strange says that none of the numbers called is ours.
+func strange(m *Machine, _ Event) bool {
+	return m.s.Ours != nil && !slices.ContainsFunc(m.called(), func(n engine.PhoneNumber) bool {
+		_, ours := m.s.Ours[n]
+		return ours
+	})
+}
+
+// tooMany says that the store was asked about calls of the trunk as often as it may be; otherwise it is asked.
+func tooMany(m *Machine, ev Event) bool {
+	a := m.s.Asked[ev.Call.Trunk]
+	if a == nil {
+		a = &Asked{Left: AskBurst, At: ev.Now}
+		m.s.Asked[ev.Call.Trunk] = a
+	}
+	if since := ev.Now.Sub(a.At); since > 0 {
+		a.Left = min(a.Left+since.Seconds()*AskRate, AskBurst)
+	}
+	if a.At = ev.Now; a.Left < 1 {
+		return true
+	}
+	a.Left--
+	return false
+}
 
 func barred(_ *Machine, ev Event) bool { return ev.Barred }
 
@@ -233,9 +293,13 @@ func Table() *fsm.Table[State, Kind, *Machine, Event] { return table }
 func rows() []row {
 	refuse := func(code int) func(*Machine, Event) { return func(m *Machine, _ Event) { m.refuse(code) } }
 	rs := []row{
+		{From: []State{Unknown}, On: Offered, Guard: "known not to be our number", When: strange, Do: (*Machine).stranger,
+			Why: "as any other call that a trunk brings; the store is not asked"},
 		{From: []State{Unknown}, On: Offered, Guard: "no calls are taken now", When: barred, Do: refuse(codeUnavailable)},
 		{From: []State{Unknown}, On: Offered, Guard: "too many on the trunk", When: full, Do: refuse(codeOverloaded)},
 		{From: []State{Unknown}, On: Offered, Guard: "the caller has a call", When: again, Do: refuse(codeBusy)},
+		{From: []State{Unknown}, On: Offered, Guard: "the store was asked too often", When: tooMany,
+			Do: (*Machine).unasked, Why: "a flood of calls does not take the database from ours"},
 		{From: []State{Unknown}, On: Offered, To: Asking, Do: (*Machine).ask},
 		{From: []State{Asking}, On: Found, Guard: "nothing is known", When: unasked, To: Unknown,
 			Do: refuse(codeUnavailable), Why: "no call is answered that cannot be stored"},
@@ -294,9 +358,24 @@ func (m *Machine) refuse(code int) {
 	m.emit(Refuse{Leg: m.c.In.Leg, Code: code})
 }
 
+// stranger refuses a call to a number that is not ours.
+func (m *Machine) stranger(Event) {
+	m.s.Counts.Strange++
+	m.emit(Refuse{Leg: m.c.In.Leg, Code: codeTrunk})
+}
+
+func (m *Machine) unasked(Event) {
+	m.s.Counts.Unasked++
+	m.refuse(codeOverloaded)
+}
+
 func (m *Machine) ask(Event) {
 	m.s.Counts.Offered++
-	var to []engine.PhoneNumber
+	m.emit(Ask{Attempt: m.c.In.Attempt, To: m.called(), From: m.c.From})
+}
+
+// called are the numbers that may be the one that is called.
+func (m *Machine) called() (to []engine.PhoneNumber) {
 	for _, user := range m.c.In.To {
 		for _, n := range Candidates(user, m.c.In.Country) {
 			if !slices.Contains(to, n) {
@@ -304,7 +383,7 @@ func (m *Machine) ask(Event) {
 			}
 		}
 	}
-	m.emit(Ask{Attempt: m.c.In.Attempt, To: to, From: m.c.From})
+	return to
 }
 
 // decided notes both numbers of a call that is taken.

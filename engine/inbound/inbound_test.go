@@ -213,3 +213,62 @@ func TestTheNumberThatWasCalledIsTheCallers(t *testing.T) {
 		t.Errorf("row %d is of no state", i)
 	}
 }
+
+func TestACallToANumberThatIsNotOursAsksNobody(t *testing.T) {
+	s := New()
+	s.Know([]engine.PhoneNumber{"+493023125099"})
+	for n := range 3 * AskBurst { // before anything else is known of it, whatever else holds
+		c := call(n, string(theirs))
+		ev := Event{Kind: Offered, Attempt: c.Attempt, Call: c, Now: t0, Barred: true}
+		if got := names(s.Apply(ev)); got != "Refuse 0" {
+			t.Fatalf("call %d: %s", n, got)
+		}
+	}
+	if s.Counts != (Counts{Strange: 3 * AskBurst}) || len(s.Of) != 0 {
+		t.Errorf("%+v, %d calls", s.Counts, len(s.Of))
+	}
+	if s.KnowAlso(ours); names(offer(s, 1000, string(theirs))) != "Ask" {
+		t.Error("a number that is configured now is not known")
+	}
+}
+
+func TestTheStoreIsAskedSoOftenAboutTheCallsOfATrunk(t *testing.T) {
+	s := New()
+	s.Know([]engine.PhoneNumber{ours})
+	now, n := t0, 0
+	asks := func(trunk engine.TrunkID, calls int) (asked int) {
+		for range calls {
+			n++
+			c := call(n, "")
+			c.Trunk = trunk
+			es := s.Apply(Event{Kind: Offered, Attempt: c.Attempt, Call: c, Now: now})
+			switch names(es) {
+			case "Ask":
+				asked++
+				s.Apply(Event{Kind: Found, Attempt: c.Attempt, Called: &Called{Number: ours}, Now: now})
+			case "Refuse 503":
+			default:
+				t.Fatalf("%v", es)
+			}
+		}
+		return asked
+	}
+	if got := asks("a", 2*AskBurst); got != AskBurst || s.Counts.Unasked != AskBurst {
+		t.Errorf("asked %d times at once, %+v", got, s.Counts)
+	}
+	if got := asks("b", AskBurst); got != AskBurst {
+		t.Errorf("another trunk: asked %d times", got)
+	}
+	now = now.Add(time.Second)
+	if got := asks("a", AskBurst); got != AskRate {
+		t.Errorf("a second later: asked %d times", got)
+	}
+	now = now.Add(-time.Hour) // the clock is put back
+	if got := asks("a", 1); got != 0 {
+		t.Error("asked beyond the rate")
+	}
+	now = now.Add(24 * time.Hour)
+	if got := asks("a", 2*AskBurst); got != AskBurst {
+		t.Errorf("a day later: asked %d times", got)
+	}
+}

@@ -55,6 +55,7 @@ const (
 	ExclusionLifted      Type = "exclusion.lifted"    // Reason names the number, masked, or the keys
 	ExclusionsImported   Type = "exclusions.imported" // Count numbers of a file, with the Reason given for it
 	ContactsAdded        Type = "contacts.added"
+	ImportUndone         Type = "import.undone" // Import names the file, Count contacts went with it
 	ContactTriggered     Type = "contact.triggered"
 	ContactExcluded      Type = "contact.excluded"
 	ContactChanged       Type = "contact.changed"
@@ -68,16 +69,19 @@ const (
 	ContactsRetuned  Type = "contacts.retuned"
 	ContactsReset    Type = "contacts.reset"
 	ContactsRestored Type = "contacts.restored"
-	AttemptReserved  Type = "attempt.reserved"
-	AttemptAnswered  Type = "attempt.answered"
-	AttemptConnected Type = "attempt.connected"
-	AttemptRevised   Type = "attempt.revised" // the bot talked to no person; Connected says that it stays counted
-	AttemptAbandoned Type = "attempt.abandoned"
-	AttemptOptedOut  Type = "attempt.opted_out" // of an abandoned call: the number was suppressed
-	AttemptEnded     Type = "attempt.ended"
-	LegAdded         Type = "leg.added"
-	LegClosed        Type = "leg.closed"
-	ResultStored     Type = "result.stored"
+	// ContactsTakenBack: contacts of a file went with it; their moves have no After.
+	ContactsTakenBack Type = "contacts.taken_back"
+	AttemptReserved   Type = "attempt.reserved"
+	AttemptRinging    Type = "attempt.ringing" // only if somebody is to be told (attempt.Config.RecordRinging)
+	AttemptAnswered   Type = "attempt.answered"
+	AttemptConnected  Type = "attempt.connected"
+	AttemptRevised    Type = "attempt.revised" // the bot talked to no person; Connected says that it stays counted
+	AttemptAbandoned  Type = "attempt.abandoned"
+	AttemptOptedOut   Type = "attempt.opted_out" // of an abandoned call: the number was suppressed
+	AttemptEnded      Type = "attempt.ended"
+	LegAdded          Type = "leg.added"
+	LegClosed         Type = "leg.closed"
+	ResultStored      Type = "result.stored"
 	// Of dialouts that wait for their time. An attempt.ended comes with the end of one that was not dialled.
 	DialoutScheduled Type = "dialout.scheduled" // Times has its times
 	DialoutCancelled Type = "dialout.cancelled"
@@ -152,7 +156,7 @@ type Data struct {
 	Who      *engine.Who        `json:"who,omitempty"`
 	Settings *campaign.Settings `json:"settings,omitempty"`
 	Changes  []campaign.Change  `json:"changes,omitempty"`   // campaign.edited
-	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added: of a file
+	Import   engine.ImportID    `json:"import_id,omitempty"` // contacts.added and taken_back, import.undone
 	Campaign engine.CampaignID  `json:"campaign,omitempty"`  // campaign.cloned: the copy; campaign.created: its original
 	// Recordings are SHA-256, in hex, of the files of attempts' recordings as they became whole.
 	Recordings map[engine.AttemptID]string `json:"recordings,omitempty"`
@@ -167,7 +171,7 @@ type Move struct {
 
 // Intent is the right to dial one number, durable before the INVITE leaves. The database refuses it
 // (ErrNumberHeld, ErrSuppressed, code callee_cap) while another attempt holds the number, the
-// number is on the suppression list, or it was called as often as allowed.
+// number is on the suppression list, or it was called as often as allowed or rests after an erasure.
 type Intent struct {
 	Attempt engine.AttemptID
 	Number  engine.PhoneNumber
@@ -226,6 +230,15 @@ func (c *CalleeCap) Refusal(l frequency.Limit, nth time.Time) error {
 	return e
 }
 
+// Rests refuses an intent whose number rests: calls to it count for the limits, and nobody can tell which
+// they were since the person who got them was erased.
+func Rests(until time.Time) error {
+	e := engine.Conflict(engine.CodeCalleeCap, "calls to the number have reached a limit of this installation; it may be "+
+		"called again from "+until.UTC().Format(time.RFC3339))
+	e.Until = until
+	return e
+}
+
 // HoldRelease ends the hold of a number: at once (Until zero) when the end of all legs to it is
 // proven, otherwise at a given time. The store keeps the duration from now, since its clock may
 // differ.
@@ -261,6 +274,21 @@ type Suppression struct {
 	Number    engine.PhoneNumber
 	Reason    string // do_not_call, opt_out, import
 	CreatedAt time.Time
+}
+
+// StatusCallback is an address that is told of one contact's calls, or of one dialout.
+type StatusCallback struct {
+	Subject string // the contact, or the attempt of the dialout
+	campaign.StatusCallback
+	At time.Time
+}
+
+// StatusOf returns what is stored of a request's status callback, nil without one.
+func StatusOf(subject string, s *campaign.StatusCallback, at time.Time) *StatusCallback {
+	if s == nil {
+		return nil
+	}
+	return &StatusCallback{Subject: subject, StatusCallback: *s, At: at}
 }
 
 // Reply is the stored answer to a request with an Idempotency-Key.
@@ -309,7 +337,10 @@ type Write struct {
 	// accepted, whichever nodes write them.
 	Unschedule bool
 
-	// Fresh says that the first of Contacts is new. The write is refused if its number is on the
+	// Status has the calls of a contact, or a dialout, told to an address; it takes the place of an earlier one.
+	Status *StatusCallback
+
+	// Fresh says that the first of Contacts is new. The write is refused if its numbers are all on the
 	// suppression list (ErrSuppressed) or its campaign has another contact with it
 	// (ErrContactExists).
 	Fresh bool

@@ -2,7 +2,8 @@ package journal
 
 // patient are events whose durability nobody waits for: they report facts, and nothing that
 // concerns the callee depends on their being stored.
-var patient = map[Type]bool{AttemptConnected: true, AttemptEnded: true, ResultStored: true, LegClosed: true}
+var patient = map[Type]bool{AttemptRinging: true, AttemptConnected: true, AttemptEnded: true, ResultStored: true,
+	LegClosed: true}
 
 // Patient says whether the write may wait a moment to share a transaction with others. An intent
 // and an answer may not, since an INVITE and an ACK wait for them; nor may a write with the answer

@@ -3,8 +3,8 @@ package journal
 // spooled are the events of a call in progress: the network, the callee and the bot go on while the
 // database is unavailable.
 var spooled = map[Type]bool{
-	AttemptAnswered: true, AttemptConnected: true, AttemptRevised: true, AttemptAbandoned: true, AttemptOptedOut: true,
-	AttemptEnded: true, LegAdded: true, LegClosed: true,
+	AttemptRinging: true, AttemptAnswered: true, AttemptConnected: true, AttemptRevised: true, AttemptAbandoned: true,
+	AttemptOptedOut: true, AttemptEnded: true, LegAdded: true, LegClosed: true,
 }
 
 // Spoolable says whether the write counts as durable once it is on disk while the database is
@@ -16,7 +16,7 @@ var spooled = map[Type]bool{
 func (w *Write) Spoolable() bool {
 	if len(w.Events) == 0 || w.Intent != nil || w.Reply != nil || w.CampaignRow != nil || len(w.Exclusions) > 0 ||
 		w.Bulk != nil || w.Retune != nil || w.Fresh || w.Schedule != nil || !w.ScheduleBy.IsZero() ||
-		w.Unschedule {
+		w.Unschedule || w.Status != nil {
 		return false
 	}
 	for i := range w.Events {

@@ -31,19 +31,22 @@ func TestWhatCarriesACallOnMayBeSpooledAndNothingElse(t *testing.T) {
 	f("another Max Attempts", func(w *Write) { w.Retune = &Retune{} }, false)
 	f("a dialout that waits for its time", func(w *Write) { w.Schedule = &campaign.ScheduledDialout{} }, false)
 	f("the end of one", func(w *Write) { w.Unschedule = true }, false)
+	f("an address that is told of the call", func(w *Write) { w.Status = &StatusCallback{} }, false)
 	f("no event", func(w *Write) { w.Events = nil }, false)
 	f("an end with what the database had refused", func(w *Write) {
 		w.Events = append([]Event{{Type: AttemptReserved}}, w.Events...)
 	}, false)
 
-	patient := []Type{AttemptConnected, AttemptEnded, ResultStored, LegClosed}
-	may := []Type{AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed}
+	patient := []Type{AttemptRinging, AttemptConnected, AttemptEnded, ResultStored, LegClosed}
+	may := []Type{AttemptRinging, AttemptAnswered, AttemptConnected, AttemptAbandoned, AttemptOptedOut, AttemptEnded,
+		LegAdded, LegClosed}
 	for _, e := range []Type{
 		CampaignCreated, CampaignStarted, CampaignPaused, CampaignResumed, CampaignStopped, CampaignCompleted,
 		CampaignFailed, CampaignRestarted, CampaignRestartCancelled, CampaignEdited, CampaignCloned, CampaignDeleted,
 		SuppressionAdded, SuppressionLifted, ExclusionLifted, ExclusionsImported, RecordingDeleted, RecordingsHashed,
 		ContactsAdded, ContactTriggered, ContactExcluded, ContactChanged, ContactRetried, ContactCallBackSet, ContactsClosed,
-		ContactsRetuned, ContactsReset, ContactsRestored, AttemptReserved, AttemptAnswered, AttemptConnected,
+		ImportUndone, ContactsTakenBack, ContactsRetuned, ContactsReset, ContactsRestored, AttemptReserved,
+		AttemptRinging, AttemptAnswered, AttemptConnected,
 		AttemptAbandoned, AttemptOptedOut, AttemptEnded, LegAdded, LegClosed, ResultStored, DialoutScheduled,
 		DialoutCancelled, DialoutExpired,
 	} {

@@ -52,7 +52,7 @@ func (s *tables) refuse(w *journal.Write, answered map[ReplyKey]bool) error {
 	if r := w.Reply; r != nil && (answered[keyOf(r.Idempotency)] || !s.takesReply(r)) {
 		return journal.ErrReplyExists
 	}
-	if w.Fresh && s.suppressed(w.Contacts[0].Number) {
+	if w.Fresh && w.Contacts[0].StopsFor(s.suppressed) {
 		return journal.ErrSuppressed
 	}
 	for i := range w.Contacts {

@@ -374,6 +374,7 @@ func (s *Roster) AddContacts(_ context.Context, add journal.ContactInsert) (rep 
 			if old.c.State == contact.Excluded && !sticky {
 				r.Status = campaign.RowReadmitted
 			}
+			s.mentions[old.c.ID] = struct{}{}
 			rep.Duplicates++
 		default:
 			if old == nil { // otherwise it was added before, and the answer was lost

@@ -16,6 +16,16 @@ type staging struct {
 	imp     campaign.Import
 	rows    []journal.StagedRow
 	numbers map[engine.PhoneNumber]struct{}
+	made    made
+}
+
+// made are the contacts that an import became, and how far they have been taken back.
+type made struct {
+	run         int
+	at          time.Time
+	first, last int64 // positions
+	reached     int64
+	seq         int64 // of the latest page
 }
 
 // end sets the final state of the import.
@@ -122,18 +132,25 @@ func (s *Files) beginActivation(id engine.ImportID, staged int) error {
 // activate carries out the switch.
 func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Gate) (out journal.Activated) {
 	standing := b.standing(a.Sticky, a.Since)
+	again := map[engine.PhoneNumber]bool{}
 	first, at := b.position, a.At.Round(0)
+	o.made = made{run: a.Run, at: at, first: first, last: first, reached: first}
 	for i := range o.rows {
 		r := &o.rows[i]
+		o.made.last = max(o.made.last, first+int64(r.Line))
 		old := b.numbers[r.Number]
 		was := old != nil && old.c.State == contact.Excluded
 		switch {
-		case standing.Refuses(r.Number, r.Alternates, r.Variables, true) || s.suppressed(r.Number):
+		case standing.Refuses(r.Number, r.Alternates, r.Variables, true) || r.Person().StopsFor(s.suppressed):
 			o.imp.Excluded++
 			continue
 		case old != nil:
 			o.imp.Duplicate++
-			if was && !a.Sticky && old.c.UpdatedAt.Before(a.Since) && len(out.Readmit) < journal.ReadmitCap {
+			if !old.c.CreatedAt.Equal(at) {
+				s.mentions[old.c.ID] = struct{}{}
+			}
+			if b.readmits(r.Number, a.Sticky, a.Since) && !again[r.Number] && len(again) < journal.ReadmitCap {
+				again[r.Number] = true
 				out.Readmit = append(out.Readmit, r.NewContact)
 			}
 		default:
@@ -151,14 +168,22 @@ func (s *Files) activate(b *book, o *staging, a journal.Activation, g journal.Ga
 			}
 		}
 	}
+	o.imp.Readmitted = len(again)
 	if o.imp.Added > 0 {
 		ev := g.Event
 		ev.Data.Count = o.imp.Added
 		s.putEvent(&ev)
 	}
+	o.imp.FileLayout = a.Layout
 	o.end(campaign.ImportActive, g.Event.At)
 	out.Import = o.imp
 	return out
+}
+
+// readmits says whether adding a contact again makes it callable: it was excluded before the import began.
+func (b *book) readmits(n engine.PhoneNumber, sticky bool, since time.Time) bool {
+	old := b.numbers[n]
+	return !sticky && old != nil && old.c.State == contact.Excluded && old.c.UpdatedAt.Before(since)
 }
 
 // standing are the exclusions that refuse rows of an import: every one while they are sticky,
@@ -183,19 +208,24 @@ func (s *Files) CheckImport(_ context.Context, k journal.Check) (campaign.Import
 	}
 	b := s.book(k.Campaign)
 	standing := b.standing(k.Sticky, k.Since)
-	seen := map[engine.PhoneNumber]bool{}
+	seen, again := map[engine.PhoneNumber]bool{}, map[engine.PhoneNumber]bool{}
 	for i := range o.rows {
 		r := &o.rows[i]
 		switch {
-		case standing.Refuses(r.Number, r.Alternates, r.Variables, true) || s.suppressed(r.Number):
+		case standing.Refuses(r.Number, r.Alternates, r.Variables, true) || r.Person().StopsFor(s.suppressed):
 			o.imp.Excluded++
 		case seen[r.Number] || b.numbers[r.Number] != nil:
 			o.imp.Duplicate++
+			if b.readmits(r.Number, k.Sticky, k.Since) && len(again) < journal.ReadmitCap {
+				again[r.Number] = true
+			}
 		default:
 			seen[r.Number] = true
 			o.imp.Added++
 		}
 	}
+	o.imp.Readmitted = len(again)
+	o.imp.FileLayout = k.Layout
 	o.end(campaign.ImportChecked, k.At)
 	return o.imp, nil
 }

@@ -3,9 +3,11 @@ package memstore
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"dialler/engine"
+	"dialler/engine/attempt"
 	"dialler/engine/inbound"
 )
 
@@ -48,4 +50,28 @@ func (s *Store) CallIn(_ context.Context, to, from []engine.PhoneNumber, since t
 		c.Last.Variables = r.c.Variables
 	}
 	return c, nil
+}
+
+// CallsBackUntold returns up to limit calls back, begun since a time, that are over and of whose result, or
+// opt-out key, the contact has not heard.
+func (s *Store) CallsBackUntold(_ context.Context, since time.Time, limit int) (list []attempt.Attempt, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.attempts {
+		a := &r.a
+		if !a.Inbound || a.Live() || a.ReservedAt == nil || a.ReservedAt.Before(since) || !a.Concerns() {
+			continue
+		}
+		of := s.attempts[a.Returns]
+		if of == nil {
+			continue
+		}
+		c := s.rows[of.a.Contact]
+		asked := a.OptedOut() || a.Result != nil && a.Result.DoNotCall
+		if c != nil && !c.c.Number.Erased() && !c.c.HeardOf(a.ID, asked) {
+			list = append(list, *a)
+		}
+	}
+	slices.SortFunc(list, func(x, y attempt.Attempt) int { return strings.Compare(string(x.ID), string(y.ID)) })
+	return list[:min(len(list), limit)], nil
 }

@@ -195,7 +195,7 @@ func (n *run) drop() {
 }
 
 // RestoreContacts restores the contacts as they were in the given run; contacts excluded since stay
-// excluded.
+// excluded, and who asked since not to be called is not forgotten.
 func (s *Store) RestoreContacts(_ context.Context, id engine.CampaignID, run int, ev journal.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,6 +211,8 @@ func (s *Store) RestoreContacts(_ context.Context, id engine.CampaignID, run int
 		}
 		back := was
 		back.Version = max(r.c.Version, was.Version) + 1
+		back.CallsBack, back.CallsBackUntil = r.c.CallsBack, r.c.CallsBackUntil
+		back.Choice |= r.c.Choice & contact.ChoiceKept
 		if r.c.State == contact.Excluded && was.State != contact.Excluded {
 			m := contact.Machine{C: back}
 			if err := m.Apply(contact.Event{Kind: contact.ExcludedBy, At: was.UpdatedAt, Reason: r.c.Reason}); err != nil {

@@ -79,6 +79,7 @@ type tables struct {
 	live     map[engine.AttemptID]*record
 	loose    map[engine.AttemptID]*record // ended, with an open leg
 	imports  map[engine.ImportID]*staging
+	mentions map[engine.ContactID]struct{} // contacts that something other than their file has named
 	events   []journal.Event
 	dialouts map[eventKey]struct{} // events that belong to no campaign
 	waiting  map[engine.AttemptID]campaign.ScheduledDialout
@@ -145,6 +146,7 @@ func New(o Options) *Store {
 		live:         map[engine.AttemptID]*record{},
 		loose:        map[engine.AttemptID]*record{},
 		imports:      map[engine.ImportID]*staging{},
+		mentions:     map[engine.ContactID]struct{}{},
 		dialouts:     map[eventKey]struct{}{},
 		waiting:      map[engine.AttemptID]campaign.ScheduledDialout{},
 		abandons:     map[engine.PhoneNumber]int64{},
@@ -345,6 +347,9 @@ func (s *tables) keepEvent(e *journal.Event, keep bool) {
 			s.events = append(s.events, *e)
 		}
 		return
+	}
+	if e.Mentions() {
+		s.mentions[e.Contact] = struct{}{}
 	}
 	h := s.book(e.Campaign).history
 	h.last = max(h.last, e.Seq)

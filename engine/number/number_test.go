@@ -73,7 +73,12 @@ func TestInterfacesTakeE164Only(t *testing.T) {
 	f("+4930110", "emergency_number") // of an area
 	f("+4930112", "emergency_number")
 	f("+4989110", "emergency_number")
+	f("+49331110", "emergency_number")
+	f("+4933203112", "emergency_number") // the longest area codes
 	f("+49301121", "")
+	f("+493011021234", "") // a subscriber's number
+	f("+493311123456", "")
+	f("+4915111012345", "")
 }
 
 func TestFilesAreReadLoosely(t *testing.T) {
@@ -103,6 +108,53 @@ func TestFilesAreReadLoosely(t *testing.T) {
 	f("", "DE", "")
 	f(strings.Repeat("1", 70), "DE", "")
 	f("030 23125000", "XX", "")
+}
+
+// Nobody is called by a number that the file does not clearly say.
+func TestDigitsAloneAreNeverTakenForAnotherPersonsNumber(t *testing.T) {
+	f := func(in, region, want string) {
+		t.Helper()
+		got, err := ParseLoose(in, region)
+		if got.E164() != want || (err == nil) != (want != "") {
+			t.Errorf("%q in %q: %q, %v; want %q", in, region, got.E164(), err, want)
+		}
+	}
+	for _, in := range []string{
+		"4915123456789", "491701234567", "49 170 1234567", "(49) 151 23456789", // mobile, or in Leer
+		"4917012345",                   // a mobile number cut short, or in Leer
+		"4366412345678", "33612345678", // abroad, or in Germany
+		"15123456789", // a mobile number whose 0 a spreadsheet took, or in Texas
+	} {
+		got, err := ParseLoose(in, "DE")
+		if err != errEitherReading { //nolint:errorlint // it is never wrapped
+			t.Errorf("%s: %q, %v", in, got.E164(), err)
+		}
+	}
+	// One reading alone is a number.
+	f("4930901820", "DE", "+4930901820")
+	f("442079460123", "US", "+442079460123")
+	f("14155550123", "US", "+14155550123")
+	f("447911123456", "GB", "+447911123456")
+	f("48512345678", "PL", "+48512345678")
+	f("30901820", "DE", "+4930901820") // without its 0
+	f("1701234567", "DE", "+491701234567")
+	f("7911123456", "GB", "+447911123456")
+	f("6641234567", "AT", "+436641234567")
+	f("89123456789", "RU", "+79123456789")
+	// As the country itself writes its numbers.
+	f("5075550100", "US", "+15075550100") // +507 is Panama
+	f("(479) 255-0100", "US", "+14792550100")
+	f("3931234567", "IT", "+393931234567")
+	f("512345678", "PL", "+48512345678")
+	f("11912345678", "BR", "+5511912345678")
+	f("13812345678", "CN", "+8613812345678")
+	// A 0 or a plus says it all.
+	f("04917012345", "DE", "+494917012345")
+	f("015123456789", "DE", "+4915123456789")
+	f("004915123456789", "DE", "+4915123456789")
+	f("+4915123456789", "DE", "+4915123456789")
+	f("4915123456789012", "DE", "")
+	f("12345678901234567890", "DE", "")
 }
 
 func TestANumberSaysWhereItIsAtHome(t *testing.T) {
@@ -303,5 +355,36 @@ func BenchmarkCalleeOf(b *testing.B) {
 				CalleeOf(n)
 			}
 		})
+	}
+}
+
+func TestTheCountryOfAFileIsThatOfOurNumbersOrOfTheZone(t *testing.T) {
+	for _, c := range []struct {
+		own  []engine.PhoneNumber
+		zone string
+		want string
+	}{
+		{[]engine.PhoneNumber{"+493012345601", "+4989123456"}, "America/New_York", "DE"},
+		{[]engine.PhoneNumber{"+14165550123"}, "America/New_York", "CA"},
+		{[]engine.PhoneNumber{"+493012345601", "+43720123456"}, "Europe/Vienna", "AT"}, // they differ
+		{[]engine.PhoneNumber{"+80012345678"}, "Europe/Berlin", "DE"},                  // of no country
+		{nil, "Europe/Berlin", "DE"},
+		{nil, "Europe/London", "GB"},
+		{nil, "Europe/Rome", "IT"},
+		{nil, "Asia/Tokyo", "JP"},
+		{nil, "Europe/Oslo", "NO"},
+		{nil, "Europe/Zurich", "CH"},
+		{nil, "Australia/Sydney", "AU"},
+		{nil, "Asia/Seoul", ""}, // as far as numbers tell, of two countries
+		{nil, "Europe/Paris", ""},
+		{nil, "America/New_York", "US"},
+		{nil, "UTC", ""},
+		{nil, "", ""},
+	} {
+		for range 20 { // countries come in any order
+			if got := EvidentCountry(c.own, c.zone); got != c.want {
+				t.Fatalf("%v in %q: %q, want %q", c.own, c.zone, got, c.want)
+			}
+		}
 	}
 }

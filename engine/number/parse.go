@@ -35,7 +35,7 @@ func ParseCallee(s string) (Callee, error) {
 
 func parse(s string) (n *phonenumbers.PhoneNumber, use Type, err error) {
 	if !strict(s) {
-		return nil, "", invalid("numbers are written in E.164: a plus and 7 to 15 digits, nothing else")
+		return nil, "", invalid("numbers are written in E.164, a plus and 7 to 15 digits: +4915112345678")
 	}
 	if n, err = read(s); err != nil {
 		return nil, "", err
@@ -49,8 +49,50 @@ func parse(s string) (n *phonenumbers.PhoneNumber, use Type, err error) {
 
 // ParseLoose parses a number as found in files: with spaces, dashes, dots, slashes, brackets, a
 // leading 00 instead of the plus. A number without plus or 00 is taken as a national one of the
-// default region (ISO 3166; "" means that there is none, and such a number is refused).
+// default region (ISO 3166; "" means that there is none, and such a number is refused), or as an
+// international one that lacks its plus where it can only be that. Where it may be either, nobody is
+// called: it is refused.
 func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
+	s = strings.TrimSpace(s)
+	national, err := ParseNational(s, defaultRegion)
+	if defaultRegion == "" || strings.HasPrefix(s, "+") || strings.HasPrefix(s, "0") {
+		return national, err // it has one reading
+	}
+	international, err2 := ParseNational("+"+s, "")
+	switch {
+	case err2 != nil || national == international:
+		return national, err
+	case assigned(international) && !assigned(national):
+		return international, nil
+	case err != nil:
+		return "", err
+	case asWritten(s, national):
+		return national, nil
+	case assigned(national) && !assigned(international) && CountryCode(international) != CountryCode(national):
+		return national, nil
+	}
+	return "", errEitherReading
+}
+
+var errEitherReading = invalid("the digits may begin with a country code, or not: write the plus in front of it " +
+	"(+4915112345678), or the 0 in front of a number within the country (015112345678)")
+
+// assigned says whether numbers like this one are in use, as far as is known.
+func assigned(p engine.PhoneNumber) bool {
+	n, err := phonenumbers.Parse(p.E164(), unknownRegion)
+	return err == nil && phonenumbers.IsValidNumber(n)
+}
+
+// asWritten says whether s has the digits that the country itself writes for one of its numbers: without a
+// prefix in North America, Italy or Poland, with a 0 in Germany.
+func asWritten(s string, national engine.PhoneNumber) bool {
+	n, err := phonenumbers.Parse(national.E164(), unknownRegion)
+	return err == nil && digits(phonenumbers.Format(n, phonenumbers.NATIONAL)) == digits(s)
+}
+
+// ParseNational is ParseLoose for a guess at who called or was called: a number without plus or 00 is one of the
+// region wherever it can be. It may be the wrong one, so it must not decide whom to call.
+func ParseNational(s, region string) (engine.PhoneNumber, error) {
 	s = strings.TrimSpace(s)
 	if len(s) > 64 {
 		return "", invalid("the number is too long")
@@ -63,13 +105,13 @@ func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
 	if strings.HasPrefix(s, "00") {
 		s = "+" + s[2:]
 	}
-	if !strings.HasPrefix(s, "+") && defaultRegion == "" {
-		return "", invalid("the number has no country code: write it with a leading plus")
+	if !strings.HasPrefix(s, "+") && region == "" {
+		return "", ErrNoCountry
 	}
-	if defaultRegion == "" {
-		defaultRegion = unknownRegion
+	if region == "" {
+		region = unknownRegion
 	}
-	n, err := phonenumbers.Parse(s, strings.ToUpper(defaultRegion))
+	n, err := phonenumbers.Parse(s, strings.ToUpper(region))
 	if err != nil {
 		return "", invalid("the number cannot be read")
 	}
@@ -77,8 +119,15 @@ func ParseLoose(s, defaultRegion string) (engine.PhoneNumber, error) {
 		return "", invalid("no number of that country has this length")
 	}
 	// The same rules as for interfaces, which must accept stored numbers.
-	return Parse(phonenumbers.Format(n, phonenumbers.E164))
+	e164 := phonenumbers.Format(n, phonenumbers.E164)
+	if !strict(e164) {
+		return "", invalid("no number of that country has this length")
+	}
+	return Parse(e164)
 }
+
+// ErrNoCountry means that a number is written as within its country, and no country is given.
+var ErrNoCountry = invalid("the number has no country code: write it with a leading plus, as in +4915112345678")
 
 const unknownRegion = "ZZ"
 

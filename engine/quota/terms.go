@@ -15,6 +15,8 @@ const (
 	// UseFor is how long after the request a grant may be used: an INVITE leaves within it, or
 	// never. It is less than Apart.
 	UseFor = 1500 * time.Millisecond
+	// UseMargin is how much of it an intent and its INVITE need: with less left it is asked anew.
+	UseMargin = UseFor / 2
 	// SeatsFor is how long after the request an allotment of seats may be used for dials; calls in
 	// progress keep theirs.
 	SeatsFor = 2 * time.Second

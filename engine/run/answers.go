@@ -27,6 +27,8 @@ type Tables interface {
 	ResetContacts(context.Context, engine.CampaignID, int, bool, time.Time, journal.Event) error
 	RestoreContacts(context.Context, engine.CampaignID, int, journal.Event) error
 	Exclusions(context.Context, engine.CampaignID) ([]journal.Exclusion, error)
+	TakeBack(context.Context, journal.TakeBack) (journal.TakenBack, error)
+	OpenUndo(context.Context, engine.CampaignID) (engine.ImportID, error)
 	EventAt(context.Context, engine.CampaignID, int64) (journal.Event, bool, error)
 	FindReply(context.Context, engine.Idempotency) (journal.Reply, bool, error)
 	StagedNumber(context.Context, engine.ImportID, engine.PhoneNumber) (bool, error)
@@ -126,6 +128,10 @@ func (a *Asked) Answer(ctx context.Context, t Tables) (event any, ok bool) {
 		return a.findOperated(ctx, t, e), true
 	case Prepare:
 		return a.prepare(ctx, t, e), true
+	case TakeBack:
+		m := &TookBack{Page: e.Page}
+		m.Out, m.Err = t.TakeBack(ctx, e.Page)
+		return m, true
 	case ReadBulk:
 		m := &BulkRead{Seq: e.Seq, Epoch: e.Epoch}
 		m.Event, m.Stored, m.Err = t.EventAt(ctx, id, e.Seq)
@@ -185,6 +191,8 @@ func Unanswered(question Effect, err error) any {
 		return &OperateFound{Read: e.Read, Command: e.Command, Request: e.Request, Err: err}
 	case Prepare:
 		return &Prepared{Of: e.Of, Err: err}
+	case TakeBack:
+		return &TookBack{Page: e.Page, Err: err}
 	case ReadBulk:
 		return &BulkRead{Seq: e.Seq, Epoch: e.Epoch, Err: err}
 	}
@@ -231,6 +239,9 @@ func (a *Asked) load(ctx context.Context, t Tables, m *Loaded) (err error) {
 		return err
 	}
 	if m.Exclusions, err = t.Exclusions(ctx, id); err != nil {
+		return err
+	}
+	if m.TakingBack, err = t.OpenUndo(ctx, id); err != nil {
 		return err
 	}
 	if m.Bots, err = t.Bots(ctx); err != nil {
@@ -334,8 +345,7 @@ func (a *Asked) findTrigger(ctx context.Context, t Tables, e FindTrigger) *Trigg
 	if !e.Live {
 		questions = append(questions,
 			func() {
-				found, err := t.Suppressed(ctx, n)
-				suppressed, errSuppressed = len(found) > 0, err
+				suppressed, errSuppressed = stops(ctx, t, &contact.Contact{Number: n, Alternates: e.Command.Alternates})
 			},
 			func() { errAbandons = a.noteAbandons(ctx, t, n) },
 			func() { m.Row, m.OK, errRow = t.ContactByNumber(ctx, a.Campaign, n) })
@@ -346,6 +356,12 @@ func (a *Asked) findTrigger(ctx context.Context, t Tables, e FindTrigger) *Trigg
 		for _, ask := range questions {
 			ask()
 		}
+	}
+	if suppressed && errRow == nil && m.OK { // a contact may have more numbers than its request
+		row := m.Row
+		row.Choice = 0
+		row.TakeNumbers(n, e.Command.Alternates)
+		suppressed, errSuppressed = stops(ctx, t, &row)
 	}
 	switch {
 	case answered:
@@ -361,14 +377,19 @@ func (a *Asked) findTrigger(ctx context.Context, t Tables, e FindTrigger) *Trigg
 	return m
 }
 
+// stops says whether the numbers of a person that may be called are all on the suppression list.
+func stops(ctx context.Context, t Tables, c *contact.Contact) (bool, error) {
+	listed, err := t.Suppressed(ctx, slices.Collect(c.Numbers())...)
+	return err == nil && c.StopsFor(func(n engine.PhoneNumber) bool { _, ok := listed[n]; return ok }), err
+}
+
 func (a *Asked) findOperated(ctx context.Context, t Tables, e FindOperated) *OperateFound {
 	m := &OperateFound{Read: e.Read, Command: e.Command, Request: e.Request}
 	m.Row, m.OK, m.Err = t.ContactByID(ctx, e.Command.Contact)
 	m.OK = m.OK && m.Row.Campaign == e.Command.Campaign
 	if e.Calls && m.OK && m.Err == nil {
-		var suppressed map[engine.PhoneNumber]journal.Suppression
-		suppressed, m.Err = t.Suppressed(ctx, slices.Collect(m.Row.Numbers())...)
-		if m.Err == nil && m.Row.StopsFor(func(n engine.PhoneNumber) bool { _, ok := suppressed[n]; return ok }) {
+		var suppressed bool
+		if suppressed, m.Err = stops(ctx, t, &m.Row); suppressed {
 			m.Err = journal.ErrSuppressed
 		}
 	}

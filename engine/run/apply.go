@@ -133,6 +133,8 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.contactStopped(e)
 	case *call.NotIdle:
 		s.contactNotIdle(e)
+	case *call.Watches:
+		s.contactWatches(e)
 	case *ContactRead:
 		s.contactRead(e)
 	case *DueRead:
@@ -247,10 +249,16 @@ func (s *State) handle(event any, from engine.Request) error {
 		s.expiredRead(e)
 	case *BulkRead:
 		s.bulkRead(e)
+	case *UndoImport:
+		s.takeBack(e, from)
+	case *takeBackAgain:
+		s.nextPage()
+	case *TookBack:
+		return s.tookBack(e)
 	case *readBulkAgain:
 		s.emit(ReadBulk{e.Seq, s.M.C.Epoch})
 	case *restLate:
-		s.nowAtRest()
+		s.restLate()
 	case *prepareAgain:
 		s.prepare(e.Effect)
 	case *Prepared:
@@ -327,7 +335,7 @@ func (s *State) follow(c Continuation, err error) {
 		newer, cmd := s.newerThan(c.Read), &c.Trigger.Command
 		s.endRead(c.Read)
 		switch {
-		case !errors.Is(err, journal.ErrContactExists):
+		case !errors.Is(err, journal.ErrContactExists) && !errors.Is(err, journal.ErrSuppressed):
 			s.reply(c.Request, c.Value, err)
 		case concern(newer, cmd.Number, cmd.Alternates, cmd.Variables):
 			s.reply(c.Request, nil, call.ErrContactExcluded)
@@ -352,5 +360,9 @@ func (s *State) follow(c Continuation, err error) {
 		s.emit(ReadBulk{c.Seq, s.M.C.Epoch})
 	case thenPrepare:
 		s.prepareNow(c.Effect)
+	case thenTakeBack:
+		if s.takingPage() {
+			s.emit(TakeBack{*s.TakingBack.Page})
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"time"
 
 	"dialler/engine"
@@ -31,10 +32,12 @@ type Contacts struct {
 	AwaitsRest  bool          // the change begins once no contact actor is running
 	HeldBack    []HeldCommand // for contacts that are being changed as a whole
 
-	Ops      map[int]*ExcludeOp
-	Lifts    map[int]*LiftOp
-	OpSeq    int
-	Excluded exclusion.Book
+	Ops   map[int]*ExcludeOp
+	Lifts map[int]*LiftOp
+	// TakingBack is the import that is being taken back, nil when there is none.
+	TakingBack *TakingBack
+	OpSeq      int
+	Excluded   exclusion.Book
 
 	// Additions, and the switch of an import, which must not overlap with any of them.
 	Activation *Activation
@@ -110,7 +113,8 @@ func (s *Contacts) contactRead(m *ContactRead) {
 		return
 	}
 	if m.OK && s.BulkOwed == nil && s.missing() == nil && m.Row.Run != s.M.C.Run {
-		s.emit(ReadContact{Contact: m.Contact}) // it was read before the contacts moved to this run
+		// It was read before the contacts moved to this run.
+		s.emit(ReadContact{Contact: m.Contact, After: 100 * time.Millisecond})
 		return
 	}
 	delete(s.Loads, m.Contact)
@@ -126,6 +130,11 @@ func (s *Contacts) contactRead(m *ContactRead) {
 	}
 	if err != nil {
 		for _, msg := range msgs {
+			if r, ok := msg.(*call.Reopen); ok && s.Swept > 0 && s.missing() == nil {
+				// It went with its file since the trigger found it: the trigger adds it anew.
+				s.owe(0, &Trigger{Command: r.Trigger.Command, LookUp: true}, r.Trigger.Request)
+				continue
+			}
 			s.refuse(msg, err)
 		}
 		return
@@ -168,21 +177,41 @@ type HeldCommand struct {
 	Command any
 }
 
-// restPatience is how long whenAtRest waits for contacts that watch the legs of a lost call; their
-// state no longer changes.
+// restPatience is how long contacts are given to become idle before they are asked again.
 const restPatience = 2 * time.Second
 
-// whenAtRest continues with the change of all contacts once no contact actor is running; contacts
-// that only wait for a result are put to rest.
+// whenAtRest continues with the change of all contacts once none of them can write its row any more: their actors
+// have stopped, or only watch the legs of a lost call. Those that wait for a result are put to rest.
 func (s *Contacts) whenAtRest() {
 	s.AwaitsRest = true
 	if len(s.Lines) == 0 {
 		s.nowAtRest()
 		return
 	}
-	s.later(restPatience, &restLate{})
 	for _, l := range s.linesInOrder() {
-		s.send(l, &call.Rest{})
+		l.Watches = false
+	}
+	s.askToRest()
+}
+
+func (s *Contacts) askToRest() {
+	s.arm(TimerRest, restPatience, Deferred{Event: &restLate{}})
+	for _, l := range s.linesInOrder() {
+		if !l.Watches {
+			s.send(l, &call.Rest{})
+		}
+	}
+}
+
+// restLate goes on unless a contact still has something to write, however long the database takes for it: a write
+// that came after the change would move its contact back.
+func (s *Contacts) restLate() {
+	switch {
+	case !s.AwaitsRest:
+	case slices.ContainsFunc(s.linesInOrder(), func(l *Line) bool { return !l.Watches }):
+		s.askToRest()
+	default:
+		s.nowAtRest()
 	}
 }
 
@@ -208,12 +237,12 @@ func (s *Contacts) endWaits(m *OverdueRead) {
 	case !s.Preparing || !reset || !mine: // from an earlier instance
 	case m.Err != nil:
 		s.AwaitsRest = true
-		s.later(time.Second, &restLate{})
+		s.arm(TimerRest, time.Second, Deferred{Event: &restLate{}})
 	case len(m.Rows) == 0:
 		s.afterWrites(Continuation{Do: thenPrepare, Effect: s.BulkOwed})
 	default:
 		s.AwaitsRest = true
-		s.later(restPatience, &restLate{})
+		s.arm(TimerRest, restPatience, Deferred{Event: &restLate{}})
 		for i := range m.Rows {
 			if !s.current(m.Read, m.Rows[i].ID) {
 				continue // its wait may have ended since: the next page tells
@@ -280,6 +309,12 @@ func (s *Contacts) contactIdle(m *call.Idle) {
 	}
 	l.Stopping = true
 	s.emit(Tell{l.ID, &call.Stop{}})
+}
+
+func (s *Contacts) contactWatches(m *call.Watches) {
+	if l := s.Lines[m.Contact]; l != nil {
+		l.Watches = true
+	}
 }
 
 func (s *Contacts) contactNotIdle(m *call.NotIdle) {

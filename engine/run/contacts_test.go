@@ -191,6 +191,47 @@ func TestAContactsWriteIsGivenItsPlaceAndPassedOnOnce(t *testing.T) {
 	one[PassOn](w)
 }
 
+// A request gives somebody a second number while the first one is called. That the first, or the second, is
+// put on the suppression list then concerns that number alone, and an exclusion by the second is theirs.
+func TestALineKnowsTheNumbersThatARequestGaveItsPerson(t *testing.T) {
+	second := contact.NewAlternates([]contact.Alternate{{Number: phone("c2")}})
+	for what, begin := range map[string]func(*testing.T) *world{
+		"in a call": func(t *testing.T) *world {
+			w := dialling(t, 1)
+			row := w.row("c1")
+			row.Alternates = second
+			w.do(&call.Persist{Contact: "c1", Step: 1, Write: &journal.Write{Contacts: []contact.Contact{row}}})
+			return w
+		},
+		"reopened": func(t *testing.T) *world {
+			w := seated(t)
+			m := triggers("c1")
+			m.Command.Alternates = second
+			w.ask(m)
+			w.looked(func(m *TriggerFound) { m.Row, m.OK = w.final("c1"), true })
+			w.trunks(1, "")
+			w.numbers(1, "")
+			w.s.Lines["c1"].Up = true
+			return w
+		},
+	} {
+		w := begin(t)
+		w.forget()
+		for _, n := range []engine.PhoneNumber{phone("c1"), phone("c2")} {
+			w.ask(&Suppressed{Numbers: map[engine.PhoneNumber]struct{}{n: {}}})
+			if ends := told[*call.End](w, "c1"); len(ends) != 1 || ends[0].Number != n {
+				t.Errorf("%s: %d messages end the call", what, len(ends))
+			}
+		}
+		w.ask(excludes("c2"))
+		w.durable()
+		w.found()
+		if x := told[*call.Exclude](w, "c1"); len(x) != 1 {
+			t.Errorf("%s: %d messages exclude", what, len(x))
+		}
+	}
+}
+
 func TestTheStepsOfAContactAreTakenOnceHoweverManyThereAre(t *testing.T) {
 	w := dialling(t, 1)
 	for _, step := range []int{1, 0, 62, 63, 64, 65, 1000} {

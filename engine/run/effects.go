@@ -54,10 +54,12 @@ type (
 
 // Leases.
 type (
-	// ReserveTrunks asks for a channel and a token for each leg.
+	// ReserveTrunks asks for a channel and a token for each leg; its draw decides among trunks of equal
+	// priority.
 	ReserveTrunks struct {
 		Round int
 		Legs  []engine.LegID
+		Draws []uint64
 	}
 	// ReleaseTrunk gives them back.
 	ReleaseTrunk struct {
@@ -197,8 +199,9 @@ type (
 		Campaign campaign.Campaign
 		Event    journal.Event
 	}
-	ReadBulk struct{ Seq, Epoch int64 } // BulkRead
-	ReadOpen struct{ Life int64 }       // OpenListed
+	ReadBulk struct{ Seq, Epoch int64 }      // BulkRead
+	TakeBack struct{ Page journal.TakeBack } // TookBack
+	ReadOpen struct{ Life int64 }            // OpenListed
 	// Recover reads the contacts of attempts without an owner.
 	Recover struct { // Recovered
 		Life int64

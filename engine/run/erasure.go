@@ -32,7 +32,7 @@ func (s *Intake) endErasure(m *EndErasure, from engine.Request) {
 	}
 	if l := s.lineOf(m.Number); l != nil {
 		delete(s.ByNumber, m.Number)
-		l.Number, l.Alternates, l.Place, l.Variables = m.Tombstone, "", 0, nil
+		l.Number, l.Alternates, l.Called, l.Variables = m.Tombstone, "", "", nil
 		s.ByNumber[l.Number] = l.ID
 		s.send(l, &call.Forget{Tombstone: m.Tombstone})
 	}

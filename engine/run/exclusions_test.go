@@ -398,6 +398,21 @@ func TestASuppressionIsAnsweredOnceEveryLineHasConfirmed(t *testing.T) {
 	w.answer(w.ask(&Suppressed{Numbers: map[engine.PhoneNumber]struct{}{phone("c1"): {}}}))
 }
 
+// A call goes on at a number that a request has taken from its person: it is ended with that number's suppression. Once
+// it is over, the number is nobody's of theirs.
+func TestASuppressionOfANumberThatWasTakenAwayEndsItsCallAlone(t *testing.T) {
+	for over, ends := range map[bool]int{false: 1, true: 0} {
+		w := dialling(t, 1)
+		l := w.s.Lines["c1"]
+		l.Called = "+4915199999999"
+		if over {
+			w.s.dropLine(l)
+		}
+		w.ask(&Suppressed{Numbers: map[engine.PhoneNumber]struct{}{l.Called: {}}})
+		eq(w, "ends", len(told[*call.End](w, "c1")), ends)
+	}
+}
+
 func TestContactsWithSuppressedNumbersAreLookedUp512AtATime(t *testing.T) {
 	for _, n := range []int{511, 512} {
 		w := ready(t)

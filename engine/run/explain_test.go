@@ -55,6 +55,17 @@ func TestAnOutageWinsOverWaiting(t *testing.T) {
 	eq(w, "an operator's word wins", w.why().Constraint, engine.ConstraintPaused)
 }
 
+// Lines that ring are at their own cap: it is named, not that of conversations.
+func TestMaxLinesIsToldByItsName(t *testing.T) {
+	w := dialling(t, 2, set(func(s *campaign.Settings) { s.Concurrency, s.MaxLines = 10, 2 }))
+	w.s.Queue.Push(w.row("c3"))
+	w.moved("c1", attempt.PhaseRinging)
+	w.moved("c2", attempt.PhaseRinging)
+	w.pass(10 * time.Second)
+	v := w.why()
+	eq(w, "told", []any{v.Constraint, v.Remedy}, []any{engine.ConstraintMaxLines, campaign.RemedyRaiseMaxLines})
+}
+
 func TestARefusalOfAMomentIsNotWhatIsTold(t *testing.T) {
 	w := seated(t, set(func(s *campaign.Settings) { s.Concurrency = 1; s.AbandonCapPPM = 0 }))
 	w.s.Queue.Push(w.row("c1"))

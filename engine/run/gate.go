@@ -88,17 +88,18 @@ func (s *Intake) closeGate(m *CloseGate, from engine.Request) {
 	s.afterWrites(Continuation{Do: thenPassGate, Request: from})
 }
 
-func (s *Intake) gated() bool { return s.Activation != nil && s.Activation.Gated }
+// gated says whether commands wait that would miss new contacts, or meet some that are going.
+func (s *Intake) gated() bool { return s.Activation != nil && s.Activation.Gated || s.takingPage() }
 
 // park holds a command that must wait for the end of the switch.
 func (s *Intake) park(msg any, from engine.Request) bool {
-	if s.Activation == nil {
-		return false
-	}
 	switch msg.(type) {
 	case *AddRows:
+		if s.Activation == nil {
+			return false
+		}
 	case *Act, *ActReady, *Exclude, *Lift:
-		if !s.Activation.Gated {
+		if !s.gated() {
 			return false
 		}
 	default:

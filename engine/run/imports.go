@@ -58,6 +58,11 @@ func (s *State) activationEnded(m *ActivationEnded) error {
 		s.lookAgain()
 		s.Expiry.From = time.Time{}
 	}
+	return s.goOn()
+}
+
+// goOn processes the commands that waited for the end of a switch, or of a page that was taken back.
+func (s *State) goOn() error {
 	waiting := s.Parked
 	s.Parked = nil
 	for _, p := range waiting {

@@ -68,6 +68,7 @@ type (
 		Open       []attempt.Attempt // attempts that have not ended, or whose legs are watched
 		Ledgers    Ledgers
 		Learnt     *pacing.State
+		TakingBack engine.ImportID                            // the import that an earlier owner was taking back
 		Suppressed map[engine.PhoneNumber]journal.Suppression // for the numbers in Open
 		Seats      int                                        // that the previous instance asked for
 		Err        error
@@ -327,6 +328,14 @@ type (
 		OK      bool
 		Err     error
 	}
+	// UndoImport takes back a file's contacts; it is answered by a campaign.ImportUndo at the end of a page.
+	UndoImport struct{ Command campaign.UndoImport }
+	// TookBack brings what became of a page.
+	TookBack struct {
+		Page journal.TakeBack
+		Out  journal.TakenBack
+		Err  error
+	}
 	// SubmitResult stores a result for one of the campaign's contacts.
 	SubmitResult struct {
 		Contact engine.ContactID
@@ -432,11 +441,12 @@ const (
 	TimerTick  Timer = "tick"  // periodic checks
 	TimerWake  Timer = "wake"  // a contact becomes due, or a window opens; single
 	TimerRound Timer = "round" // a reservation is not answered; single
+	TimerRest  Timer = "rest"  // contacts are asked to become idle again; single
 	TimerAgain Timer = "again" // a deferred event is returned
 )
 
 // Single says whether only one timer of that name runs.
-func (t Timer) Single() bool { return t == TimerWake || t == TimerRound }
+func (t Timer) Single() bool { return t == TimerWake || t == TimerRound || t == TimerRest }
 
 // notDialled ends the number lease of an attempt that was not dialled.
 var notDialled = numberpool.End{NotDialled: true}

@@ -1,11 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
-	"dialler/engine/call"
 	"dialler/engine/contact"
 	"dialler/engine/pacing"
 )
@@ -18,7 +18,8 @@ type Line struct {
 	Up         bool               // its actor takes commands
 	Buffer     []any              // commands held while the actor is not up, or is asked to stop
 	Stopping   bool
-	Place      int8 // of the number that is called, among the person's
+	Watches    bool               // the legs of a lost call, and does nothing else
+	Called     engine.PhoneNumber // the person's number that is called, "" = the first
 	Attempt    engine.AttemptID
 	Phase      attempt.Phase
 	Seated     bool
@@ -54,28 +55,14 @@ func (l *Line) person() *contact.Contact {
 
 // called is the number that the line calls.
 func (l *Line) called() engine.PhoneNumber {
-	place := int8(0)
-	for n := range l.person().Numbers() {
-		if place == l.Place {
-			return n
-		}
-		place++
-	}
-	return l.Number
+	return cmp.Or(l.Called, l.Number)
 }
 
-// calls notes which of the person's numbers the line calls.
-func (l *Line) calls(n engine.PhoneNumber) {
-	l.Place = int8(max(l.person().PlaceOf(n), 0)) //nolint:gosec // 0 to 4
-}
-
-// endFor ends what the line does at a number that is suppressed; a person with others is called there.
-func (l *Line) endFor(n engine.PhoneNumber, op int) *call.End {
-	end := &call.End{Reason: engine.CodeSuppressed, Op: op}
-	if l.Alternates != "" {
-		end.Number = n
+// takes notes the person's numbers as the contact writes them: a request may change them while a line lives.
+func (l *Line) takes(row *contact.Contact) {
+	if row.ID == l.ID && row.Number == l.Number { // not a row from before an erasure
+		l.Alternates = row.Alternates
 	}
-	return end
 }
 
 // Steps is a set of a contact's write numbers, from 1. There are hardly ever more than fit in Low.

@@ -211,4 +211,15 @@ func TestWhatIsShownOfACampaignIsOfItsLines(t *testing.T) {
 	w.forget()
 	w.pass(500 * time.Millisecond)
 	eq(w, "paused", one[Publish](w).Figures.Constraint, engine.ConstraintPaused)
+	d = granted[campaign.Detail](w, w.ask(&Detail{}))
+	eq(w, "paused, in words", d.Live.Constraint, engine.ConstraintPaused)
+	// Once it is completed nothing holds it back, though its last calls go on.
+	w.ask(&Act{campaign.Act{Action: campaign.ActionStop}})
+	w.forget()
+	w.pass(500 * time.Millisecond)
+	f = one[Publish](w).Figures
+	eq(w, "completed", []any{f.Constraint, f.InProgress}, []any{engine.ConstraintNone, 2})
+	d = granted[campaign.Detail](w, w.ask(&Detail{}))
+	eq(w, "completed, in words", []any{d.Campaign.State, d.Live.Constraint},
+		[]any{campaign.Completed, engine.ConstraintNone})
 }

@@ -61,7 +61,7 @@ func TestAQueuedTriggerIsAnsweredByTheNextLife(t *testing.T) {
 	if r, ok := effects[0].(Reply); len(effects) != 1 || !ok || r.Request != "caller" || r.Err != nil {
 		t.Errorf("%+v", effects)
 	}
-	effects = give(&Written{Then: waits, Err: journal.ErrSuppressed})
+	effects = give(&Written{Then: waits, Err: journal.ErrReplyExists})
 	if r, ok := effects[0].(Reply); len(effects) != 1 || !ok || r.Err == nil {
 		t.Errorf("%+v", effects)
 	}

@@ -117,7 +117,7 @@ const drainTimeout = 5 * time.Second
 // staged rows.
 func (s *Contacts) drained() {
 	a := s.Activation
-	if a == nil || a.Begin == "" {
+	if a == nil || a.Begin == "" || s.takingPage() {
 		return
 	}
 	if s.now.Sub(a.Since) < drainTimeout {

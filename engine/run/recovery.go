@@ -59,6 +59,7 @@ func (s *State) loaded(m *Loaded) {
 	s.Excluded = exclusion.NewBook(m.Exclusions)
 	s.Pace.restore(&m.Ledgers, m.Learnt, s.now)
 	s.Cadences, s.M.Calendars, s.Hours = m.Cadences, m.Calendars, m.Hours
+	s.carryOn(m.TakingBack)
 	s.setBot(m.Bots)
 	s.setPool()
 	s.openAttempts(m.Open)
@@ -181,13 +182,13 @@ func (s *State) reported(m *Reported) {
 	}
 	l.Alternates = m.Row.Alternates
 	// A restarted contact numbers its writes from a new first step.
-	l.Up, l.Stopping, l.Accepted = true, false, Steps{}
+	l.Up, l.Stopping, l.Watches, l.Accepted = true, false, false, Steps{}
 	s.heard(l, m.Phase)
 	if m.Attempt != "" {
 		if l.Attempt != m.Attempt {
 			l.begun(m.Attempt)
 		}
-		l.calls(m.To)
+		l.Called = m.To
 		s.setPhase(l, m.Phase)
 		switch {
 		case m.Phase == attempt.PhaseServed:
@@ -326,7 +327,7 @@ func (s *State) recovered(m *Recovered) {
 			continue
 		}
 		if _, ok := s.Unwanted[c.Attempt.To]; ok {
-			s.send(l, l.endFor(c.Attempt.To, 0))
+			s.send(l, &call.End{Reason: engine.CodeSuppressed, Number: c.Attempt.To})
 		}
 		s.presumed(l, &c.Attempt)
 	}
@@ -342,7 +343,7 @@ func (s *State) presumed(l *Line, a *attempt.Attempt) {
 		return
 	}
 	l.Attempt = a.ID
-	l.calls(a.To)
+	l.Called = a.To
 	s.setPhase(l, attempt.PhaseReleased)
 	l.Counted = a.ServedAt != nil && a.RevisableUntil == nil || a.Ending != nil &&
 		a.Ending.Outcome == engine.OutcomeAbandoned

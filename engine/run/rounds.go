@@ -9,6 +9,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/quota"
+	"dialler/engine/trunk"
 )
 
 // A round reserves for roundLeast to roundCap contacts.
@@ -166,16 +167,18 @@ func (s *Dialler) settleTriggers(reason string) {
 func (s *Dialler) startRound(candidates []Candidate) {
 	s.Rounds++
 	n := s.Rounds
-	legs := make([]engine.LegID, len(candidates))
+	legs, draws := make([]engine.LegID, len(candidates)), make([]uint64, len(candidates))
 	for i := range candidates {
+		row := &candidates[i].Row
 		legs[i] = candidates[i].Attempt.Leg(1)
+		draws[i] = trunk.Draw(string(row.ID), row.Used+row.Unconsumed)
 		if s.SeatsUntil != 0 { // they rely on seats that another node granted
 			candidates[i].Validity.By = quota.UseBy(s.boot)
 		}
 	}
 	s.Round = &Round{N: n, Candidates: candidates, SeatTarget: s.SeatTarget}
 	s.arm(TimerRound, roundTimeout, Deferred{Event: &roundLate{n}})
-	s.emit(ReserveTrunks{n, legs})
+	s.emit(ReserveTrunks{n, legs, draws})
 }
 
 // ReservedTrunks answers a round's ReserveTrunks.
@@ -275,7 +278,7 @@ func (s *Dialler) numbersReserved(m *NumbersReserved) {
 			l := s.spawn(row, nil, []any{&call.Dial{Reopens: c.Stored != nil, Attempt: c.Attempt, Trunk: c.Trunk,
 				Media: c.Media, To: to, From: g.From, Trigger: c.Trigger, SendWithin: within,
 				Validity: c.Validity.And(call.Validity{By: g.UseBy}), Carrier: carrier}})
-			l.calls(to)
+			l.Alternates, l.Called = c.Row.Alternates, to // its trigger may have more
 			l.Attempt, l.Node, s.LastTrunk = c.Attempt, carrier, c.Trunk
 			l.SeatTarget, s.DialTarget = s.Round.SeatTarget, s.Round.SeatTarget
 			if c.Seated {

@@ -20,10 +20,14 @@ func (s *Intake) suppressed(m *Suppressed, from engine.Request) {
 	op := &ExcludeOp{Request: from, Persisted: true, Found: true}
 	s.Ops[n] = op
 	for _, l := range s.linesInOrder() {
-		for own := range l.person().Numbers() {
-			if _, ok := m.Numbers[own]; ok {
+		own := slices.Collect(l.person().Numbers())
+		if called := l.called(); l.Attempt != "" && !slices.Contains(own, called) {
+			own = append(own, called) // it rings at a number that a request has taken from its person since
+		}
+		for _, number := range own {
+			if _, ok := m.Numbers[number]; ok {
 				op.Awaited++
-				s.send(l, l.endFor(own, n))
+				s.send(l, &call.End{Reason: engine.CodeSuppressed, Number: number, Op: n})
 			}
 		}
 	}

@@ -140,6 +140,7 @@ func TestARestartPreparesTheContactsOnceNobodyIsUp(t *testing.T) {
 		w.durable()
 		none[Prepare](w)
 		if late { // it watches the legs of a lost call and no longer changes
+			w.do(&call.Watches{Contact: "c1"})
 			w.pass(2*time.Second - 1)
 			w.durable()
 			none[Prepare](w)
@@ -218,7 +219,11 @@ func TestAWaitIsNotEndedByAnOutdatedRow(t *testing.T) {
 	w.do(&call.Up{Contact: "c1"})
 	w.pass(2*time.Second - 1)
 	none[ReadOverdue](w)
-	w.pass(1) // it has not come to rest
+	w.pass(1) // it is not idle
+	eq(w, "asked again", len(told[*call.Rest](w, "c1")), 1)
+	w.do(&call.Watches{Contact: "c1"})
+	w.do(&call.Watches{Contact: "nobody"})
+	w.pass(restPatience)
 	q = one[ReadOverdue](w)
 	w.rests(w.final("c1"))
 	w.forget()
@@ -228,6 +233,28 @@ func TestAWaitIsNotEndedByAnOutdatedRow(t *testing.T) {
 	w.noWaits()
 	w.durable()
 	one[Prepare](w)
+}
+
+// A contact whose write the database has not accepted yet would move itself back into the run before.
+func TestTheContactsMoveOnceNoneHasAnythingLeftToWrite(t *testing.T) {
+	w := ready(t, in(campaign.Completed))
+	w.ask(act(campaign.ActionRestart))
+	q := one[ReadOverdue](w)
+	w.do(&OverdueRead{Read: q.Read, All: true, Rows: []contact.Contact{w.row("c1"), w.row("c2")}})
+	w.do(&call.Up{Contact: "c1"})
+	w.do(&call.Up{Contact: "c2"})
+	for range 5 {
+		w.do(&call.Watches{Contact: "c2"})
+		w.forget()
+		w.pass(restPatience)
+		none[ReadOverdue](w)
+		none[Prepare](w)
+		eq(w, "asked", []int{len(told[*call.Rest](w, "c1")), len(told[*call.Rest](w, "c2"))}, []int{1, 0})
+	}
+	w.rests(w.final("c1"))
+	w.forget()
+	w.pass(restPatience)
+	one[ReadOverdue](w)
 }
 
 func TestARestartEndsTheWaitsForResultsFirst(t *testing.T) {

@@ -8,8 +8,9 @@ import (
 
 // Activation tells the store how to make contacts of the given number of staged rows.
 func (s ActivationStart) Activation(imp *campaign.Import, staged int) journal.Activation {
-	return journal.Activation{Import: imp.ID, Campaign: imp.Campaign, Run: s.Run, Source: "csv", Max: s.Max,
-		DueClass: contact.DueFirst, At: s.At, Staged: staged, Sticky: s.Sticky, Since: imp.CreatedAt}
+	return journal.Activation{Import: imp.ID, Campaign: imp.Campaign, Run: s.Run, Source: contact.SourceFile, Max: s.Max,
+		DueClass: contact.DueFirst, At: s.At, Staged: staged, Sticky: s.Sticky, Since: imp.CreatedAt,
+		Layout: imp.FileLayout}
 }
 
 // Gate is the place of the activation in the campaign's sequence, with its event.

@@ -92,5 +92,6 @@ type (
 		After   engine.ContactID
 	}
 	readBulkAgain struct{ Seq int64 }
+	takeBackAgain struct{}
 	prepareAgain  struct{ Effect campaign.Effect }
 )

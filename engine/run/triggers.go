@@ -45,7 +45,7 @@ const lookFirst = 8
 
 // trigger adds one contact and dials or queues it. It runs no preflight. A trigger that is only
 // queued asks nothing beforehand: its write is refused when the number is suppressed or known
-// (journal.Write.Fresh), or its Idempotency-Key was used.
+// (journal.Write.Fresh), which the tables are then asked for, or its Idempotency-Key was used.
 func (s *Intake) trigger(m *Trigger, from engine.Request) {
 	if !s.known(from) || s.past(m.Command.Deadline, from) {
 		return
@@ -238,13 +238,13 @@ func (s *Intake) triggerFound(m *TriggerFound) {
 func (s *Intake) reopenTriggered(m *TriggerFound, t *call.Trigger) bool {
 	_, twice := s.TriggersOf[m.Row.Number] // by another of its numbers
 	if m.Row.Open() || m.Row.State == contact.Excluded && s.M.C.Settings.StickyExclusion || twice ||
-		m.Row.Choice.Stopped() || !s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
+		m.Row.StopsWith(t.Command.Alternates) || !s.current(m.Read, m.Row.ID) || !s.atRest(m.Row.ID) {
 		return false
 	}
 	row, now := m.Row, s.now
 	row.State, row.DueAt, row.DueClass, row.DuePass = contact.Pending, &now, contact.DueTrigger, 1
 	row.Variables = contact.Merged(row.Variables, t.Command.Variables)
-	row.Choice = 0
+	row.Choice &= contact.ChoiceKept
 	row.TakeNumbers(t.Command.Number, t.Command.Alternates)
 	if row.TakeAnew(s.now, t.Command.Times); row.NotYet(s.now) {
 		return false
@@ -283,6 +283,7 @@ func (s *Intake) queueTrigger(t *PendingTrigger) {
 	w := journal.Write{Fresh: true, Contacts: []contact.Contact{row}, Events: []journal.Event{{At: s.now,
 		Type: journal.ContactTriggered, Version: 1,
 		Contact: row.ID, Data: journal.Data{After: &f, Reason: t.Trigger.Reason, Times: call.TimesOf(&t.Trigger.Command)}}}}
+	w.Status = journal.StatusOf(string(row.ID), t.Trigger.Command.Status, s.now)
 	if t.Trigger.Command.Idempotency.Present() {
 		w.Reply = journal.StoredReply(t.Trigger.Command.Idempotency, 200, rep, s.now)
 	}

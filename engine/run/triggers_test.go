@@ -166,15 +166,25 @@ func TestATriggersReplyCommitsWithItsContact(t *testing.T) {
 	r := w.ask(m)
 	wr := one[Write](w)
 	eq(w, "reply", []any{wr.Write.Reply.Token, wr.Revoke, wr.Then != nil}, "[key true true]")
-	w.confirm(journal.ErrSuppressed)
-	w.refused(r, "suppressed")
-	// The campaign had the contact, so it is looked up.
-	r = w.ask(triggers("c2"))
-	w.confirm2(journal.ErrContactExists)
-	w.waits(r)
-	w.pass(0)
-	w.pass(20 * time.Millisecond)
-	eq(w, "looked up", one[FindTrigger](w).Request, r)
+	w.confirm(journal.ErrReplyExists)
+	w.refused(r, "idempotency_in_progress")
+}
+
+// What the campaign knows decides where a queued trigger is refused as a new person: it may have a contact with the
+// number, and that one a number that is not on the suppression list.
+func TestARefusedTriggersNumberIsLookedUp(t *testing.T) {
+	for _, err := range []error{journal.ErrContactExists, journal.ErrSuppressed} {
+		w := ready(t, in(campaign.Paused))
+		r := w.ask(triggers("c2"))
+		w.confirm2(err)
+		w.waits(r)
+		w.pass(0)
+		w.pass(20 * time.Millisecond)
+		f := one[FindTrigger](w)
+		eq(w, "looked up", f.Request, r)
+		w.do(&TriggerFound{Read: f.Read, Command: f.Command, Request: r, Err: journal.ErrSuppressed})
+		w.refused(r, "suppressed")
+	}
 }
 
 // A trigger's contact is being written when its number is excluded: the campaign already has the

@@ -20,6 +20,8 @@ type Turn struct {
 	// StoppedSince are the contacts that came to rest during one of these reads, with the newest
 	// read that had begun by then.
 	StoppedSince map[engine.ContactID]Read
+	// Swept is the newest read that had begun when contacts were last deleted.
+	Swept Read
 
 	Timers map[Timer]int64    // of single timers, the current epoch
 	Later  map[int64]Deferred // deferred events, by the epoch of their timer
@@ -46,7 +48,7 @@ func (s *Turn) reply(to engine.Request, value any, err error) {
 func (s *Turn) current(r Read, id engine.ContactID) bool {
 	_, mine := s.Reads[r] // false for reads from before a crash of the run
 	last, gone := s.StoppedSince[id]
-	return mine && (!gone || last < r)
+	return mine && (!gone || last < r) && r > s.Swept
 }
 
 func (s *Turn) beginRead() Read {
@@ -109,6 +111,7 @@ const (
 	thenPassGate      Then = "pass_gate"
 	thenReadBulk      Then = "read_bulk"
 	thenPrepare       Then = "prepare"
+	thenTakeBack      Then = "take_back"
 	// What follows one write: the queued trigger's answer.
 	thenAnswerTrigger Then = "answer_trigger"
 )

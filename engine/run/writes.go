@@ -10,8 +10,13 @@ import (
 // persist numbers a contact's events in the campaign's sequence, folds them, and passes the write
 // on.
 func (s *Record) persist(m *call.Persist) {
-	if l := s.Lines[m.Contact]; l != nil && !l.Accepted.Add(m.Step) {
-		return // repeated after a crash of this run; the first one is on its way
+	if l := s.Lines[m.Contact]; l != nil {
+		if !l.Accepted.Add(m.Step) {
+			return // repeated after a crash of this run; the first one is on its way
+		}
+		for i := range m.Write.Contacts {
+			l.takes(&m.Write.Contacts[i])
+		}
 	}
 	s.sequence(m.Write)
 	s.emit(PassOn{m})

@@ -101,6 +101,7 @@ func (k *checker) end() {
 	if !w.in.Large {
 		k.judge.End()
 	}
+	k.heard()
 	w.store.Lock()
 	defer w.store.Unlock()
 	for n, h := range w.store.Holds {

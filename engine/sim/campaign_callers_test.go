@@ -36,6 +36,7 @@ func calledBack(seed uint64) Installation {
 			Kind: pick(d, FaultCrash, FaultCrash, FaultCallInCrash, FaultContactCrash, FaultRunCrash, FaultHandOver,
 				FaultDatabase, FaultBot), Value: d.in(0, 1000)})
 	}
+	in.Several = pick(d, 0, 0.5)
 	return in
 }
 
@@ -96,4 +97,26 @@ func TestACallThatCameInWithoutItsHoldIsSeen(t *testing.T) {
 		}
 	}
 	t.Error("nobody was called who was calling")
+}
+
+// Whose contact is told nothing is rung while they call us, and after they asked not to be; and in the end the contact
+// does not know what was said.
+func TestAContactThatIsNotToldOfACallBackIsSeen(t *testing.T) {
+	left := map[string]bool{"has been calling us since": true, "though the person asked at ": true,
+		"the contact has not heard of call back": true}
+	for seed := uint64(0); seed < 60 && len(left) > 0; seed++ {
+		in := calledBack(seed)
+		in.Campaigns[0].Settings.CallbackPolicy, in.Clock, in.Several = "bot", twoClocks, 0.9*float64(seed%2)
+		w := newCampaignWorld(in.WithDefaults(), seed)
+		w.deaf = true
+		w.play()
+		for what := range left {
+			if b := w.check.broken; b != nil && strings.Contains(b.What, what) {
+				delete(left, what)
+			}
+		}
+	}
+	for what := range left {
+		t.Errorf("never seen: %s", what)
+	}
 }

@@ -55,6 +55,9 @@ func (p *process) bringUpCallsIn() {
 	p.callsIn = o
 	o.load()
 	o.renew()
+	if p.w.in.CallsBack > 0 {
+		o.tellUntold()
+	}
 }
 
 func (o *callsIn) load() {
@@ -82,7 +85,7 @@ func (o *callsIn) renew() {
 	o.p.again(leaseTTL/3, func() {
 		o.apply(&dialout.Renew{})
 		for _, id := range slices.Sorted(maps.Keys(o.calls)) {
-			o.p.after(0, o.calls[id], &call.SayAgain{})
+			o.p.after(0, o.calls[id], &call.SayAgain{Results: o.results[id.Call()]})
 		}
 		o.renew()
 	})
@@ -306,7 +309,7 @@ func (a *callIn) do(effect call.Effect) {
 		p.after(0, a.o, &callOver{a, e.Results})
 	case *call.DialoutSuppressed:
 	case *call.Returned:
-		w.returned(e.Command)
+		w.returned(e.Command, p)
 	case *call.ReserveTrunk, *call.TrunkEvent, *call.ReleaseNumber, *call.Abandoned:
 		w.check.broke(nil, "call %s came in, and %T counts it as one of ours", a.core.Of.Short(), e)
 	default:
@@ -364,17 +367,42 @@ func (w *campaignWorld) resultOfCallIn(id engine.AttemptID, x attempt.Result) {
 			a, _ := w.stored(id)
 			if err == nil && a.Returns != "" && a.ServedAt != nil && a.EndedAt != nil {
 				w.returned(campaign.SubmitResult{Call: a.Returns.Call(), Result: x,
-					CalledBack: &campaign.CalledBack{Attempt: id, Talk: a.Talk()}})
+					CalledBack: &campaign.CalledBack{Attempt: id, Talk: a.Talk()}}, nil)
 			}
 		}})
 }
 
-// returned tells the contact who called back of that call.
-func (w *campaignWorld) returned(cmd campaign.SubmitResult) {
+// returned tells the contact who called back of that call. A process does so a few times, until its end; the bot
+// that is to be answered as often as it takes.
+func (w *campaignWorld) returned(cmd campaign.SubmitResult, by *process) {
 	id, _ := cmd.Call.Attempt()
 	before, _ := w.stored(id)
-	if c := w.byID[before.Campaign]; c != nil {
-		w.ask(&request{c: c, what: "called back", event: &run.SubmitResult{Contact: before.Contact,
-			Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result, CalledBack: cmd.CalledBack}}})
+	if c := w.byID[before.Campaign]; c != nil && !w.deaf {
+		w.ask(&request{c: c, what: "called back", by: by, event: &run.SubmitResult{Contact: before.Contact,
+			Result: call.StoreResult{Call: cmd.Call, Result: cmd.Result, Late: cmd.Late, CalledBack: cmd.CalledBack}}})
 	}
+}
+
+// untoldEvery is how often a process looks for contacts who have not heard of their call back.
+const untoldEvery = 30 * time.Second
+
+// tellUntold tells them, again and again. From time to time it is so for everybody.
+func (o *callsIn) tellUntold() {
+	p, w := o.p, o.p.w
+	p.put(o, func(err error) any {
+		if err == nil && !w.deaf {
+			list, _ := w.store.CallsBackUntold(background, w.wall().Add(-7*24*time.Hour), 100)
+			for i := range list {
+				cmd := call.CalledBack(&list[i]).Command
+				cmd.Late = true
+				w.returned(cmd, p)
+			}
+		}
+		return nil
+	})
+	look := p.again
+	if untold, _ := w.store.CallsBackUntold(background, time.Time{}, 1); len(untold) > 0 && !w.deaf {
+		look = p.do // this is still to happen
+	}
+	look(untoldEvery, o.tellUntold)
 }

@@ -30,6 +30,7 @@ type checker struct {
 	facts   []promise.Timed
 	answers map[string]int // requests by topic and answer
 	crossed crossed
+	callsIn map[engine.AttemptID]time.Duration // calls back that live, since when
 
 	dialled map[engine.PhoneNumber][]*leg // first legs, where calls or days of a number are limited
 
@@ -67,7 +68,7 @@ const (
 )
 
 func (k *checker) begin(w *campaignWorld) {
-	*k = checker{w: w, answers: map[string]int{}}
+	*k = checker{w: w, answers: map[string]int{}, callsIn: map[engine.AttemptID]time.Duration{}}
 	k.judge = promise.NewJudge(func(b promise.Broken) { k.broke(w.byID[b.Campaign], "%s", b.What) })
 	for i := range w.in.Trunks {
 		s := trunk.New(w.in.Trunks[i].Settings).Settings()
@@ -212,6 +213,7 @@ func (k *checker) invite(r *runner, x *leg) {
 	k.onDay(c, x, home)
 	k.withinCalendars(c, x, home)
 	k.withinLimits(c, x)
+	k.callsUs(c, x)
 	k.placed(x)
 	k.hear(promise.Invited{Campaign: c.id, Leg: x.id, Trunk: id, From: x.from, To: x.to, Home: home})
 	k.hear(promise.Arrived{Leg: x.id, Trunk: id, From: x.from, To: x.to})
@@ -235,7 +237,7 @@ func (k *checker) numbersOf(c *campaignRecord, list ...campaign.NewContact) (num
 // any more, and not after asking so.
 func (k *checker) atItsNumber(c *campaignRecord, x *leg) {
 	row, ok := k.calls(x)
-	if !ok || row.Alternates == "" {
+	if !ok || row.Alternates == "" && row.Number == x.to { // of a person's only number the list tells
 		return
 	}
 	switch place := row.PlaceOf(x.to); {
@@ -249,22 +251,56 @@ func (k *checker) atItsNumber(c *campaignRecord, x *leg) {
 	}
 }
 
-// asks notes who asked in a call not to be called again, whatever the contact's row makes of it. Of a
-// person with one number the suppression list tells; a result of an earlier run concerns that run.
+// callsUs checks that nobody is rung at another number while they talk to us. What is told of that may be late
+// after a fault.
+func (k *checker) callsUs(c *campaignRecord, x *leg) {
+	row, ok := k.calls(x)
+	if !ok || !k.quiet(c) {
+		return
+	}
+	for id, since := range k.callsIn {
+		back, _ := k.w.stored(id)
+		if of, _ := k.w.stored(back.Returns); of.Contact == row.ID && back.Live() && k.w.now-since >= timesSettle {
+			k.broke(c, "%s is called, though the person has been calling us since %s", x.to.E164(), since)
+		}
+	}
+}
+
+// heard checks that each contact has heard what was said in calls back.
+func (k *checker) heard() {
+	untold, _ := k.w.store.CallsBackUntold(background, time.Time{}, 1)
+	for i := range untold {
+		of, _ := k.w.stored(untold[i].Returns)
+		k.broke(k.w.byID[of.Campaign], "the contact has not heard of call back %s", untold[i].ID)
+	}
+}
+
+// asks notes who asked in a call not to be called again, whatever the contact's row makes of it. Who says so in
+// a call back (c is nil) is known once that is over and the contact may have heard of it.
 func (k *checker) asks(c *campaignRecord, a *attempt.Attempt) {
+	of, hears := a.Contact, time.Duration(0)
+	if c == nil {
+		before, _ := k.w.stored(a.Returns)
+		if c, of, hears = k.w.byID[before.Campaign], before.Contact, hearsWithin; c == nil || a.Live() {
+			return
+		}
+	}
 	said := a.Result != nil && a.Result.DoNotCall && a.WasConnected() && a.RevisedFrom == ""
 	if !said && (a.Ending == nil || !a.Ending.OptedOut) {
 		return
 	}
-	row, ok, _ := k.w.store.ContactByID(background, a.Contact)
-	if _, before := c.asked[row.ID]; !ok || before || row.Alternates == "" || row.Run != a.Run {
+	row, ok, _ := k.w.store.ContactByID(background, of)
+	if _, before := c.asked[row.ID]; !ok || before {
 		return
 	}
 	if c.asked == nil {
 		c.asked = map[engine.ContactID]time.Duration{}
 	}
-	c.asked[row.ID] = k.w.now
+	c.asked[row.ID] = k.w.now + hears
 }
+
+// hearsWithin is how long a contact may take to hear of a call back, crashes and outages included.
+const hearsWithin = 3 * time.Minute
 
 // calls is the contact that a leg calls.
 func (k *checker) calls(x *leg) (row contact.Contact, ok bool) {
@@ -414,6 +450,12 @@ func (k *checker) durableIn(w *journal.Write) {
 	for i := range w.Attempts {
 		a := &w.Attempts[i]
 		k.attempt(nil, a, w.Intent != nil)
+		k.asks(nil, a)
+		if _, known := k.callsIn[a.ID]; !known && a.Live() && a.Returns != "" {
+			k.callsIn[a.ID] = k.w.now
+		} else if !a.Live() {
+			delete(k.callsIn, a.ID)
+		}
 		if x := k.w.legs[a.ID.Leg(1)]; x != nil && a.Live() && !x.stored {
 			x.stored = true
 			k.note(nil, "call %s of %s is stored", a.ID.Short(), a.To.E164())

@@ -21,6 +21,7 @@ var ownedByTheCores = map[string]bool{
 
 // mayKeep are the permitted fields, each with its reason.
 var mayKeep = map[string]string{
+	"checker.callsIn":       "which calls back live, by which the checker judges",
 	"campaignRecord.asked":  "who asked not to be called, by which the checker judges",
 	"CampaignPlan.Settings": "what a user asks to be simulated",
 	"runner.contacts":       "where messages to contacts go: each is a call.Contact",

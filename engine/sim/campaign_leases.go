@@ -53,7 +53,7 @@ func (p *process) lease(from receiver, effect any) {
 	switch e := effect.(type) {
 	case run.ReserveTrunks:
 		f = func() {
-			got := run.ReservedTrunks(e.Round, p.acquire(call.NewReservation(nil, e.Legs...)))
+			got := run.ReservedTrunks(e.Round, p.acquire(call.NewBatch(e.Legs, e.Draws)))
 			got.RetryAt = w.onWall(got.RetryAt)
 			p.after(w.delay(ownersTake), from, got)
 		}
@@ -95,7 +95,7 @@ func (p *process) acquire(r *call.Reservation) *call.Reservation {
 		for i, t := range p.trunks {
 			candidates[i] = t.Candidate(now)
 		}
-		id, ok := r.Next(candidates, w.draw())
+		id, ok := r.Next(candidates)
 		if !ok {
 			break
 		}

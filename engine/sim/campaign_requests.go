@@ -23,6 +23,7 @@ type request struct {
 	done     func(value any, err error) // nil: nobody looks
 	patience time.Duration              // 0: answerWithin
 	late     func()                     // called instead of a repetition
+	by       *process                   // who asks, and is gone with a crash; nil: somebody outside
 	sent     time.Duration
 	tries    int
 	over     bool
@@ -33,12 +34,20 @@ const (
 	answerWithin = 2 * time.Minute
 	askAgain     = 5 * time.Second
 	triesCap     = 40
+	tellTries    = 6 // of a process
 )
 
 // ask sends a request.
 func (w *campaignWorld) ask(q *request) {
 	to := w.addressee(q.c)
-	if to == nil || w.process.dbDown {
+	switch {
+	case q.by != nil && q.by != w.process:
+		return
+	case to == nil || w.process.dbDown:
+		if q.by != nil {
+			w.repeat(q, askAgain)
+			return
+		}
 		w.later(askAgain, func() { w.ask(q) })
 		return
 	}
@@ -85,7 +94,11 @@ func (w *campaignWorld) undisturbed(c *campaignRecord, since time.Duration) bool
 }
 
 func (w *campaignWorld) repeat(q *request, in time.Duration) {
-	if q.tries++; q.tries < triesCap {
+	most := triesCap
+	if q.by != nil {
+		most = tellTries
+	}
+	if q.tries++; q.tries < most {
 		w.later(in, func() { w.ask(q) })
 	}
 }

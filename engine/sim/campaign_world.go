@@ -56,6 +56,8 @@ type campaignWorld struct {
 
 	// applied applies an input to a run; tests can replace it to examine the effects.
 	applied func(*runner, run.Input) ([]run.Effect, error)
+	// deaf says that contacts hear of no call back: a test wants to see the judge find it.
+	deaf bool
 	// persisted is told of each write of a call that came in; tests can replace it.
 	persisted func(*journal.Write)
 	callers   int // so far

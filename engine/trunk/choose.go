@@ -30,8 +30,22 @@ type Refusal struct {
 	RetryAt    time.Time
 }
 
+// Draw is the random number by which Choose picks a trunk for a call: always the same one for the nth
+// try of whoever is named. Who has to ask again asks the same trunk, else the shares of trunks would
+// be those of their tokens and not of their weights.
+func Draw(name string, n int) uint64 {
+	x := uint64(14695981039346656037) // FNV-1a, and what its low bits lack
+	for i := range len(name) {
+		x = (x ^ uint64(name[i])) * 1099511628211
+	}
+	x ^= uint64(n) //nolint:gosec // any number will do
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
 // Choose picks, by weight, a trunk among those of the best priority that can take a call now;
-// random decides (any 64 bits). A trunk that is full, or at its CPS cap, is passed over for the
+// random decides (Draw). A trunk that is full, or at its CPS cap, is passed over for the
 // next priority. ok is false when none is left; the refusal is then the most hopeful one: CPS
 // before channels before health.
 func Choose(trunks []Candidate, exclude []engine.TrunkID, random uint64) (id engine.TrunkID, r Refusal, ok bool) {

@@ -16,6 +16,8 @@
 //     that (From). After a reset of the count (Recount) nothing leaves for a second;
 //     the start of a process takes longer than that. The far side may see more or
 //     less, by as much as the network delays one INVITE more than another.
+//   - A leg that would have a token within a second waits for the trunk that was
+//     chosen for it, unless the trunk has been at its rate for a second (Short).
 //   - Channels in use are the live leases, one per leg, and never above the cap.
 //   - A trunk that is inactive, down, held or broken grants nothing, except the
 //     single trial call by which a broken or held one recovers. One that is unproven

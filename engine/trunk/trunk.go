@@ -23,6 +23,7 @@ type Trunk struct {
 	health   health
 	placed   placed
 	awaited  awaited
+	short    short
 }
 
 // New returns a trunk that has carried nothing yet, and of which nothing has been heard.

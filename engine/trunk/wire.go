@@ -35,7 +35,7 @@ func (w *wire) blind(now time.Time, gap time.Duration) { *w = wire{from: now.Add
 
 // free forgets INVITEs that left too long ago to matter, and legs that can no longer leave.
 func (w *wire) free(now time.Time, limit int) {
-	if len(w.unsent)+len(w.left) >= limit {
+	if w.used() >= limit {
 		for leg, a := range w.unsent {
 			if !a.until.IsZero() && !a.until.After(now) {
 				w.gone(a.until, leg)
@@ -48,6 +48,9 @@ func (w *wire) free(now time.Time, limit int) {
 	}
 	w.left = w.left[n:]
 }
+
+// used is how many legs left within the last second, or may still leave.
+func (w *wire) used() int { return len(w.unsent) + len(w.left) }
 
 // tokens is the state of the cap's tokens: how many legs have one and may still leave, when the
 // other legs left, and when the last granted one may.

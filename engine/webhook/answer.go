@@ -41,11 +41,19 @@ type Verdict struct {
 	Wait  time.Duration // until the next try, if pending
 	// Disable is why nothing more must be sent to the endpoint, "" if that is allowed.
 	Disable string
+	// Forget says that the address which a request named is to be told nothing more.
+	Forget bool
+}
+
+// OfAddress is the verdict on a message to an address that a request named. Its answers say nothing of the endpoint,
+// which others depend on: what would disable that only has the address forgotten.
+func (v Verdict) OfAddress() Verdict {
+	v.Forget, v.Disable = v.Disable != "", ""
+	return v
 }
 
 // Judge decides the consequence of the answer to a try: tries counts the tries so far, this one
-// included; worked says whether anything was delivered to the endpoint since the message was
-// created; chance is from [0, 1).
+// included; worked says whether anything was delivered there since the message was created; chance is from [0, 1).
 func Judge(a *Answer, tries int, worked bool, chance float64) Verdict {
 	switch {
 	case a.Status >= 200 && a.Status < 300:
@@ -77,8 +85,12 @@ const (
 // DeliveryStates lists them.
 var DeliveryStates = []DeliveryState{Pending, Delivered, Failed}
 
-// ProblemInactive says that the endpoint was inactive when the message was due.
-const ProblemInactive = "endpoint_inactive"
+// Problems of a message that was not sent when it was due.
+const (
+	ProblemInactive = "endpoint_inactive" // the endpoint was inactive
+	ProblemCampaign = "other_campaign"    // the endpoint is no longer told of its campaign
+	ProblemAddress  = "other_address"     // the endpoint no longer permits the address that a request named
+)
 
 // Delivery is one message to one endpoint, as the log shows it.
 type Delivery struct {
@@ -86,6 +98,8 @@ type Delivery struct {
 	Message   string
 	Type      string
 	Campaign  engine.CampaignID
+	Attempt   engine.AttemptID // "" if it is about none
+	Own       bool             // it goes to an address that a request named
 	State     DeliveryState
 	Tries     int
 	Status    int    // of the last answer, 0 = none came
@@ -98,7 +112,8 @@ type Delivery struct {
 
 // DeliveryQuery asks for a part of the log, newest first.
 type DeliveryQuery struct {
-	Before int64         // 0 means from the newest on
-	State  DeliveryState // "": all
+	Before int64               // 0 means from the newest on
+	State  DeliveryState       // "": all
+	Of     []engine.CampaignID // messages of other campaigns are left out, tests are not; nil: none is left out
 	Size   int
 }

@@ -19,4 +19,6 @@
 //   - An endpoint is disabled after the last try only when nothing was delivered
 //     to it since that message was created: one message that its server cannot
 //     take must not stop all others.
+//   - What an address that a request named answers is that address's affair: at worst
+//     it is told no more, and the endpoint goes on.
 package webhook

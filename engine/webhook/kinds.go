@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	"dialler/engine"
 	"dialler/engine/attempt"
@@ -19,15 +21,27 @@ type Fact struct {
 // Kind is a type of message.
 type Kind struct {
 	Name string
+	// Named says that only an endpoint that names the type is told: one that names none is told what it
+	// was told before the type existed.
+	Named bool
 	// From are the events that this type reports, if its condition holds.
 	From []journal.Type
 	when func(*Fact) bool
 	data func(*Fact) shape
+	// at is when that happened which the type tells; nil, or nil of a call, stands for the event's time.
+	at func(*attempt.Attempt) *time.Time
 }
 
 // Ping is the type of the message that tests an endpoint. It is sent to one endpoint on request,
 // whatever types that endpoint has.
 const Ping = "webhook.ping"
+
+// StatusCallback stands among an endpoint's types for permission: requests may name addresses on the endpoint's host
+// to which the progress of their calls is sent, with the endpoint's secret. It is no type of message.
+const StatusCallback = "status_callback"
+
+// Ringing is the type of the message that a phone rings, which becomes durable only if somebody asks for it.
+const Ringing = "call.ringing"
 
 // contactEvents are the events that may change a contact's state.
 var contactEvents = []journal.Type{journal.AttemptEnded, journal.ResultStored, journal.ContactChanged,
@@ -48,6 +62,16 @@ var Kinds = []Kind{
 	{Name: "attempt.ended", From: []journal.Type{journal.AttemptEnded}, when: ofCampaign, data: attemptShape},
 	{Name: "dialout.ended", From: []journal.Type{journal.AttemptEnded}, when: ofNone, data: attemptShape},
 	{Name: "inbound.ended", From: []journal.Type{journal.AttemptEnded}, when: inbound, data: attemptShape},
+	{Name: "call.initiated", Named: true, From: []journal.Type{journal.AttemptReserved}, when: initiated,
+		data: progress(stageInitiated)},
+	{Name: Ringing, Named: true, From: []journal.Type{journal.AttemptRinging}, when: ourCall,
+		data: progress(stageRinging), at: func(a *attempt.Attempt) *time.Time { return a.RingingAt }},
+	{Name: "call.answered", Named: true, From: []journal.Type{journal.AttemptAnswered}, when: ourCall,
+		data: progress(stageAnswered), at: func(a *attempt.Attempt) *time.Time { return a.AnsweredAt }},
+	{Name: "call.bridged", Named: true, From: []journal.Type{journal.AttemptConnected}, when: ourCall,
+		data: progress(stageBridged), at: func(a *attempt.Attempt) *time.Time { return a.ServedAt }},
+	{Name: "call.ended", Named: true, From: []journal.Type{journal.AttemptEnded}, when: outbound,
+		data: callEndedShape, at: func(a *attempt.Attempt) *time.Time { return a.EndedAt }},
 	{Name: "abandon.recorded", From: []journal.Type{journal.AttemptAbandoned}, when: outbound, data: attemptShape},
 	{Name: "result.stored", From: []journal.Type{journal.ResultStored}, data: resultShape},
 	{Name: "result.timed_out", From: append(slices.Clip(contactEvents), journal.AttemptReserved), when: timedOut,
@@ -69,20 +93,43 @@ var Kinds = []Kind{
 	{Name: "contacts.closed", From: []journal.Type{journal.ContactsClosed}, data: contactsShape},
 }
 
-// Names lists every type that an endpoint may ask for.
-func Names() []string {
-	out := make([]string, len(Kinds))
+// Choices lists what the types of an endpoint may be.
+func Choices() []string { return append(Names(), StatusCallback) }
+
+// Progress lists the types that tell a call's progress.
+func Progress() []string {
+	return names(func(k *Kind) bool { return strings.HasPrefix(k.Name, "call.") })
+}
+
+// Names lists every type of message that endpoints are told of.
+func Names() []string { return names(func(*Kind) bool { return true }) }
+
+// Usual lists the types of an endpoint that names none.
+func Usual() []string { return names(func(k *Kind) bool { return !k.Named }) }
+
+func names(which func(*Kind) bool) (out []string) {
 	for i := range Kinds {
-		out[i] = Kinds[i].Name
+		if which(&Kinds[i]) {
+			out = append(out, Kinds[i].Name)
+		}
 	}
 	return out
 }
 
-// Sources lists the journal's events from which the named types are made; no names mean all.
+// usual is the answer for each type.
+var usual = func() map[string]bool {
+	out := map[string]bool{}
+	for _, name := range Usual() {
+		out[name] = true
+	}
+	return out
+}()
+
+// Sources lists the journal's events from which the named types are made.
 func Sources(names []string) []journal.Type {
 	var out []journal.Type
 	for i := range Kinds {
-		if len(names) > 0 && !slices.Contains(names, Kinds[i].Name) {
+		if !slices.Contains(names, Kinds[i].Name) {
 			continue
 		}
 		for _, t := range Kinds[i].From {
@@ -94,12 +141,12 @@ func Sources(names []string) []journal.Type {
 	return out
 }
 
-// Messages creates the messages for a fact.
-func Messages(f *Fact) []Message {
+// Messages creates the messages of the named types for a fact.
+func Messages(f *Fact, names []string) []Message {
 	var out []Message
 	for i := range Kinds {
 		k := &Kinds[i]
-		if slices.Contains(k.From, f.Type) && (k.when == nil || k.when(f)) {
+		if slices.Contains(k.From, f.Type) && slices.Contains(names, k.Name) && (k.when == nil || k.when(f)) {
 			out = append(out, k.message(f))
 		}
 	}
@@ -110,6 +157,16 @@ func ofCampaign(f *Fact) bool { return f.Campaign != "" }
 func ofNone(f *Fact) bool     { return f.Campaign == "" && !f.Data.Inbound }
 func outbound(f *Fact) bool   { return !f.Data.Inbound }
 func inbound(f *Fact) bool    { return f.Data.Inbound }
+
+// ourCall says that the event is about a call that we placed. Only the row of a call says so while it lasts.
+func ourCall(f *Fact) bool { return f.Call != nil && !f.Call.Inbound }
+
+// initiated leaves out calls that are known to have ended before an INVITE left: their intent was refused, or
+// they were withdrawn.
+func initiated(f *Fact) bool {
+	return ourCall(f) &&
+		(f.Call.State != attempt.Ended || f.Call.InviteAt != nil || f.Call.Outcome == engine.OutcomeLost)
+}
 
 // became says that the event brought its contact into the state, in its current run.
 func became(s contact.State) func(*Fact) bool {

@@ -29,7 +29,15 @@ type Message struct {
 	// Subject is the contact, or for a dialout the attempt, whose person it is about; "" if it is
 	// about nobody.
 	Subject string
-	Body    []byte // JSON
+	// URL is where it goes if that is not the address of its endpoint.
+	URL  string
+	Body []byte // JSON
+}
+
+// To is the message for an address that a request named.
+func (m Message) To(address string) Message {
+	m.ID, m.URL = messageID(m.ID+"|"+StatusCallback), address
+	return m
 }
 
 // shape is the data of a message; vars are the contact's variables in it, some of which are left
@@ -53,9 +61,14 @@ type envelope struct {
 }
 
 func (k *Kind) message(f *Fact) Message {
-	s := k.data(f)
-	return Message{ID: identify(f, k.Name), Type: k.Name, At: f.At, Campaign: f.Campaign, Subject: s.subject,
-		Body: body(k.Name, f.At, s)}
+	s, at := k.data(f), f.At
+	if k.at != nil && f.Call != nil {
+		if own := k.at(f.Call); own != nil {
+			at = *own
+		}
+	}
+	return Message{ID: identify(f, k.Name), Type: k.Name, At: at, Campaign: f.Campaign, Subject: s.subject,
+		Body: body(k.Name, at, s)}
 }
 
 // PingMessage is a message without content; unique makes its identifier.
@@ -212,6 +225,7 @@ type attemptData struct {
 	TalkMS         int64               `json:"talk_ms"`
 	Reserved       *time.Time          `json:"reserved_at,omitempty"`
 	Invited        *time.Time          `json:"invite_at,omitempty"`
+	RingAt         *time.Time          `json:"ringing_at,omitempty"`
 	AnswerAt       *time.Time          `json:"answered_at,omitempty"`
 	BotAt          *time.Time          `json:"bot_connected_at,omitempty"`
 	Ended          *time.Time          `json:"ended_at,omitempty"`
@@ -250,8 +264,8 @@ func attemptShape(f *Fact) shape {
 	if a := f.Call; a != nil {
 		d.Bot, d.To, d.From, d.Callback, d.HungUpBy, d.Session =
 			a.Bot, shown(a.To), shown(a.From), a.Callback, a.HungUpBy, a.Session
-		d.SIPReason, d.Reserved, d.Invited, d.AnswerAt, d.BotAt =
-			clipped(a.SIPReason, 200), a.ReservedAt, a.InviteAt, a.AnsweredAt, a.BotConnectedAt
+		d.SIPReason, d.Reserved, d.Invited, d.RingAt, d.AnswerAt, d.BotAt =
+			clipped(a.SIPReason, 200), a.ReservedAt, a.InviteAt, a.RingingAt, a.AnsweredAt, a.BotConnectedAt
 		if e.Outcome != "" { // the event is the end
 			d.Ended = a.EndedAt
 		} else {
@@ -263,7 +277,99 @@ func attemptShape(f *Fact) shape {
 		own = f.Person.Variables
 	}
 	d.variables = told(own)
-	return shape{data: d, vars: &d.variables, subject: subject(f)}
+	return shape{data: d, vars: &d.variables, subject: Subject(f)}
+}
+
+// stage is how far a call has come.
+type stage int
+
+const (
+	stageInitiated stage = iota + 1
+	stageRinging
+	stageAnswered
+	stageBridged
+	stageEnded
+)
+
+// sequence orders what is told of a call: by the campaign's sequence, which also orders it among its contact's
+// other calls, and outside campaigns by the stages themselves, each of which comes once.
+func (s stage) sequence(f *Fact) int64 {
+	if f.Campaign == "" {
+		return int64(s)
+	}
+	return f.Seq
+}
+
+type callData struct {
+	Sequence int64             `json:"sequence"`
+	Attempt  engine.AttemptID  `json:"attempt_id"`
+	Call     engine.CallID     `json:"call_id"`
+	Campaign engine.CampaignID `json:"campaign_id,omitempty"`
+	Contact  engine.ContactID  `json:"contact_id,omitempty"`
+	Run      int               `json:"run,omitempty"`
+	Pass     int               `json:"pass,omitempty"`
+	Number   int               `json:"attempt_number,omitempty"`
+	Bot      engine.BotID      `json:"bot_id,omitempty"`
+	To       string            `json:"to_number,omitempty"`
+	From     string            `json:"from_number,omitempty"`
+	Trunk    engine.TrunkID    `json:"trunk,omitempty"`
+	Callback bool              `json:"callback"`
+	RingMS   *int64            `json:"ring_ms,omitempty"`
+	Verdict  engine.Verdict    `json:"amd_verdict,omitempty"`
+	Session  engine.SessionID  `json:"session_id,omitempty"`
+	Reserved *time.Time        `json:"reserved_at,omitempty"`
+	Invited  *time.Time        `json:"invite_at,omitempty"`
+	RingAt   *time.Time        `json:"ringing_at,omitempty"`
+	AnswerAt *time.Time        `json:"answered_at,omitempty"`
+	BotAt    *time.Time        `json:"bot_connected_at,omitempty"`
+	variables
+}
+
+// progress tells of a call that has come to a stage what was known then: its row may know more by now.
+func progress(s stage) func(*Fact) shape {
+	return func(f *Fact) shape {
+		a := f.Call // never nil for these types
+		d := &callData{
+			Sequence: s.sequence(f),
+			Attempt:  f.Attempt,
+			Call:     f.Attempt.Call(),
+			Campaign: f.Campaign,
+			Contact:  f.Contact,
+			Run:      f.Run,
+			Pass:     a.Pass,
+			Number:   cmp.Or(f.Data.Number, a.Number),
+			Bot:      a.Bot,
+			To:       shown(a.To),
+			From:     shown(a.From),
+			Trunk:    f.Data.Trunk,
+			Callback: a.Callback,
+			Reserved: a.ReservedAt,
+		}
+		if s >= stageRinging {
+			d.Invited, d.RingAt = a.InviteAt, a.RingingAt
+		}
+		if s >= stageAnswered {
+			ring := a.Ring().Milliseconds()
+			d.RingMS, d.AnswerAt = &ring, a.AnsweredAt
+		}
+		if s >= stageBridged {
+			d.Verdict, d.Session, d.BotAt = f.Data.Verdict, a.Session, a.BotConnectedAt
+		}
+		own := a.Variables
+		if f.Person != nil {
+			own = f.Person.Variables
+		}
+		d.variables = told(own)
+		return shape{data: d, vars: &d.variables, subject: Subject(f)}
+	}
+}
+
+// callEndedShape is the end of a call, of a campaign or outside, in the order of its stages.
+func callEndedShape(f *Fact) shape {
+	s := attemptShape(f)
+	d := s.data.(*attemptData) //nolint:forcetypeassert // it is one
+	d.Sequence = stageEnded.sequence(f)
+	return s
 }
 
 type resultData struct {
@@ -305,7 +411,7 @@ func resultShape(f *Fact) shape {
 			d.variables = told(r.Variables)
 		}
 	}
-	return shape{data: d, vars: &d.variables, subject: subject(f)}
+	return shape{data: d, vars: &d.variables, subject: Subject(f)}
 }
 
 type contactData struct {
@@ -349,7 +455,7 @@ func contactShape(f *Fact) shape {
 		d.Disposition = cmp.Or(d.Disposition, clipped(c.LastDisposition, textCap))
 	}
 	d.variables = told(own)
-	return shape{data: d, vars: &d.variables, subject: subject(f)}
+	return shape{data: d, vars: &d.variables, subject: Subject(f)}
 }
 
 // timedOutShape says that the outcome of the attempt without a result is final.
@@ -361,8 +467,8 @@ func timedOutShape(f *Fact) shape {
 	return s
 }
 
-// subject is the contact or attempt that the message is about.
-func subject(f *Fact) string { return cmp.Or(string(f.Contact), string(f.Attempt)) }
+// Subject is the contact, or outside campaigns the attempt, that a fact is about.
+func Subject(f *Fact) string { return cmp.Or(string(f.Contact), string(f.Attempt)) }
 
 // shown is a number in clear; an erased person has none.
 func shown(n engine.PhoneNumber) string {

@@ -46,6 +46,14 @@ func TestAnAnswerSaysWhenAMessageIsSentAgain(t *testing.T) {
 		f(Answer{Status: s, RetryAfter: 30 * 24 * time.Hour}, 1, false, 0, again(24*time.Hour))
 	}
 	f(Answer{Status: 500, RetryAfter: time.Hour}, 1, false, 0, again(5*time.Second))
+
+	// Of an address that a request named, nothing is concluded about the endpoint.
+	for why, want := range map[string]Verdict{DisabledGone: {State: Failed, Forget: true},
+		DisabledFailing: {State: Failed, Forget: true}, "": {State: Failed}} {
+		if got := (Verdict{State: Failed, Disable: why}).OfAddress(); got != want {
+			t.Errorf("%q: %+v, want %+v", why, got, want)
+		}
+	}
 }
 
 // The test vector of the specification's own libraries.
@@ -92,7 +100,7 @@ func TestABodyStaysUnderItsCapAndSaysWhatWasLeftOut(t *testing.T) {
 	f.Data.Disposition, f.Data.Reason = long, long
 	check := func() {
 		t.Helper()
-		for _, m := range Messages(&f) {
+		for _, m := range Messages(&f, Usual()) {
 			var v struct {
 				Data struct {
 					Variables map[string]string
@@ -137,13 +145,13 @@ func TestWhoeverReadsAnEventMakesTheSameMessages(t *testing.T) {
 			Data:     journal.Data{After: &contact.Facts{State: contact.Failed}},
 		},
 	}
-	one, two := Messages(&f), Messages(&f)
+	one, two := Messages(&f, Usual()), Messages(&f, Usual())
 	if len(one) != 2 || one[0].ID == one[1].ID || one[0].ID != two[0].ID || one[1].ID != two[1].ID ||
 		!strings.HasPrefix(one[0].ID, "msg_") {
 		t.Fatalf("%+v", one)
 	}
 	f.Seq++
-	if next := Messages(&f); next[0].ID == one[0].ID {
+	if next := Messages(&f, Usual()); next[0].ID == one[0].ID {
 		t.Error("two events make one message")
 	}
 }
@@ -160,7 +168,7 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 		Reason   string
 	}, kinds []string) {
 		t.Helper()
-		for _, m := range Messages(&Fact{Event: e}) {
+		for _, m := range Messages(&Fact{Event: e}, Usual()) {
 			kinds = append(kinds, m.Type)
 			var body struct{ Data json.RawMessage }
 			if err := json.Unmarshal(m.Body, &body); err != nil {
@@ -207,7 +215,7 @@ func TestAnOutcomeIsToldWhenItIsFinal(t *testing.T) {
 			e.Attempt = "a2"
 		}
 		var all []string
-		for _, m := range Messages(&Fact{Event: e}) {
+		for _, m := range Messages(&Fact{Event: e}, Usual()) {
 			if all = append(all, m.Type); m.Type != "result.timed_out" {
 				continue
 			}
@@ -255,7 +263,7 @@ func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
 	f := func(e journal.Event, want ...string) {
 		t.Helper()
 		var got []string
-		for _, m := range Messages(&Fact{Event: e}) {
+		for _, m := range Messages(&Fact{Event: e}, Usual()) {
 			got = append(got, m.Type)
 		}
 		if !slices.Equal(got, want) {
@@ -320,10 +328,123 @@ func TestTypesAreMadeOfWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
+func TestAnAddressOfARequestIsCoveredByItsHost(t *testing.T) {
+	e := Endpoint{Active: true, URL: "https://CRM.example.org", Types: []string{StatusCallback}}
+	f := func(e Endpoint, address string, c engine.CampaignID, want bool) {
+		t.Helper()
+		if got := e.Covers(address, c); got != want {
+			t.Errorf("%q covers %q: %v", e.URL, address, got)
+		}
+	}
+	f(e, "https://crm.example.org/other?x=1", "", true)
+	f(e, "https://crm.example.org:443/", "cmp_1", true)
+	f(e, "https://crm.example.org:8443/", "", false)
+	f(e, "http://crm.example.org/", "", false)
+	f(e, "https://crm.example.org.evil.example/", "", false)
+	f(e, "https://evil.example/crm.example.org", "", false)
+	f(e, "https://crm.example.org@evil.example/", "", false)
+	f(e, "https://evil.example\\@crm.example.org/", "", false)
+	f(e, "", "", false)
+	bound := e
+	bound.Campaigns = []engine.CampaignID{"cmp_1"}
+	f(bound, "https://crm.example.org/", "cmp_1", true)
+	f(bound, "https://crm.example.org/", "cmp_2", false)
+	f(bound, "https://crm.example.org/", "", false)
+	for _, types := range [][]string{nil, {"call.ended"}} { // it permits none
+		other := e
+		other.Types = types
+		f(other, "https://crm.example.org/", "", false)
+	}
+	e.Active = false
+	f(e, "https://crm.example.org/", "", false)
+
+	m := Message{ID: "msg_1", Type: "call.ended", Subject: "c1"}
+	to := m.To("https://crm.example.org/own")
+	if to.ID == m.ID || to.ID != m.To("https://crm.example.org/own").ID || to.URL != "https://crm.example.org/own" {
+		t.Errorf("%+v", to)
+	}
+	for _, c := range []struct {
+		Callback
+		want bool
+	}{
+		{Callback{Subject: "c1"}, true},
+		{Callback{Subject: "c2"}, false},
+		{Callback{Subject: "c1", Types: []string{"call.ended"}}, true},
+		{Callback{Subject: "c1", Types: []string{"call.ringing"}}, false},
+	} {
+		if got := c.Wants(&m); got != c.want {
+			t.Errorf("%+v: %v", c.Callback, got)
+		}
+	}
+	if m.Type = "attempt.ended"; (&Callback{Subject: "c1"}).Wants(&m) {
+		t.Error("an address of a request is told more than the progress of calls")
+	}
+}
+
+// On a host that many share, the path says whose address it is: segments are compared, not letters.
+func TestAnAddressOfARequestIsCoveredByItsPath(t *testing.T) {
+	f := func(own, address string, want bool) {
+		t.Helper()
+		e := Endpoint{Active: true, URL: "https://hooks.example.org" + own, Types: []string{StatusCallback}}
+		if got := e.Covers("https://hooks.example.org"+address, ""); got != want {
+			t.Errorf("%q covers %q: %v", own, address, got)
+		}
+	}
+	for _, own := range []string{"/catch/1/a", "/catch/1/a/", "/catch/1/a?zap=1", "/catch/1/%61"} {
+		for _, address := range []string{"/catch/1/a", "/catch/1/a/", "/catch/1/a?order=4711", "/catch/1/a/b/c",
+			"/catch/%31/a", "/catch/1/a/b..c", "/catch/1/a?next=../b"} {
+			f(own, address, true)
+		}
+		for _, address := range []string{"", "/", "/catch/1", "/catch/1/ab", "/catch/1/b", "/catch/2/a", "/Catch/1/a",
+			"/catch/1/a/../b", "/catch/1/a/%2e%2e/b", "/catch/1/a/..%2fb", "/catch/1/a/..%5cb", "/catch/1/a/..;x/b",
+			"/catch/1/./a", "/catch%2f1/a", "//catch/1/a", "/x/catch/1/a"} {
+			f(own, address, false)
+		}
+	}
+	for _, own := range []string{"", "/", "?x=1"} {
+		for _, address := range []string{"", "/", "/a/b", "?order=4711"} {
+			f(own, address, true)
+		}
+	}
+}
+
+// The endpoint that a request found may be gone, or cover the address no more, when the calls come.
+func TestAnAddressIsToldThroughWhicheverEndpointCoversItNow(t *testing.T) {
+	list := []Endpoint{{ID: "other", URL: "https://crm.example.org/", Active: true},
+		{ID: "paused", URL: "https://crm.example.org/", Types: []string{StatusCallback}},
+		{ID: "first", URL: "https://crm.example.org/calls", Active: true, Types: []string{StatusCallback}},
+		{ID: "second", URL: "https://crm.example.org/", Active: true, Types: []string{"call.ended", StatusCallback},
+			Campaigns: []engine.CampaignID{"cmp_1"}}}
+	f := func(by EndpointID, url string, c engine.CampaignID, want EndpointID) {
+		t.Helper()
+		got := EndpointID("")
+		if e := (&Callback{Endpoint: by, URL: url}).Through(list, c); e != nil {
+			got = e.ID
+		}
+		if got != want {
+			t.Errorf("%s by %s of %q: through %q, want %q", url, by, c, got, want)
+		}
+	}
+	const calls, rest = "https://crm.example.org/calls/7", "https://crm.example.org/else"
+	f("second", calls, "cmp_1", "second")
+	f("second", calls, "cmp_2", "first")
+	f("first", rest, "cmp_1", "second")
+	f("first", rest, "cmp_2", "")
+	for _, by := range []EndpointID{"paused", "other", "deleted"} {
+		f(by, calls, "", "first")
+	}
+	for url, want := range map[string]bool{rest: true, "https://elsewhere.example.org/": false} {
+		if e, paused := Covering(list, url, "cmp_2"); e != nil || paused != want {
+			t.Errorf("%s: %+v, paused %v", url, e, paused)
+		}
+	}
+	f("first", "", "", "") // taken away
+}
+
 func TestAnEndpointIsToldOfItsTypesAndCampaigns(t *testing.T) {
 	f := func(e Endpoint, m Message, want bool) {
 		t.Helper()
-		if got := e.Wants(&m); got != want {
+		if got := e.Wants(m.Type, m.Campaign); got != want {
 			t.Errorf("%+v of %+v: %v", e, m, got)
 		}
 	}
@@ -342,6 +463,11 @@ func TestAnEndpointIsToldOfItsTypesAndCampaigns(t *testing.T) {
 	)
 	f(Endpoint{Active: true, Campaigns: []engine.CampaignID{"cmp_2"}}, m, false)
 	f(Endpoint{Active: true, Campaigns: []engine.CampaignID{"cmp_1"}}, Message{Type: "dialout.ended"}, false)
+	// Who names no types is told what they were told before there was a call's progress.
+	for _, kind := range []string{"call.initiated", "call.ringing", "call.answered", "call.bridged", "call.ended"} {
+		f(Endpoint{Active: true}, Message{Type: kind, Campaign: "cmp_1"}, false)
+		f(Endpoint{Active: true, Types: []string{kind}}, Message{Type: kind, Campaign: "cmp_1"}, true)
+	}
 	at := time.Now()
 	e := Endpoint{Disabled: DisabledGone, DisabledAt: &at}
 	if e.Enable(false); e.Disabled == "" {

@@ -3,6 +3,7 @@ package access
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,10 @@ type Config struct {
 	SharedKeys bool
 	KeyRate    float64
 	KeyBurst   int
-	Log        zerolog.Logger
-	Now        func() time.Time
+	// OIDC is the identity provider by which people may log in; nil if there is none.
+	OIDC *OIDC
+	Log  zerolog.Logger
+	Now  func() time.Time
 }
 
 // Stores store keys, users and log-ins.
@@ -46,6 +49,7 @@ type Gate struct {
 	logins    *throttle
 	strangers strangers
 	pace      *pacer
+	provider  *provider          // nil without one
 	limited   prometheus.Counter // requests and log-ins that came too fast
 }
 
@@ -56,6 +60,7 @@ func NewGate(cfg Config, stores Stores, limited prometheus.Counter) *Gate {
 		tokens:    newTokens(cfg.JWTSecret, cfg.TokenTTL, stores.Users, cfg.Now),
 		sessions:  newSessions(stores.Sessions, cfg.Now),
 		logins:    newThrottle(cfg.Now),
+		provider:  newProvider(cfg.OIDC, cfg.Now, cfg.Log),
 		strangers: strangers{failed: make(map[string]failures)},
 		pace:      newPacer(cfg.KeyRate, cfg.KeyBurst, cfg.Now, limited),
 	}
@@ -77,14 +82,11 @@ func (s *Gate) Flush(ctx context.Context) {
 // neither is.
 func (s *Gate) Authenticate(r *wire.Request) error {
 	a := r.Access
-	if a.Open {
+	if a.Open || a.OwnToken {
 		return nil
 	}
-	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 && a.Scope != "" {
-		if len(given) > 1 {
-			return wire.ErrUnauthorized
-		}
-		return s.AuthenticateKey(r, given[0], a.Scope, a.AlsoScope)
+	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
+		return s.AuthenticateKey(r, given)
 	}
 	if cookie, ok := cookie(r); ok && a.Role != wire.RoleNone {
 		return s.authenticateSession(r, cookie)
@@ -101,9 +103,12 @@ func (s *Gate) Authenticate(r *wire.Request) error {
 	return a.NeedRole(user)
 }
 
-// AuthenticateKey checks a key, its rate limit and its scope.
-func (s *Gate) AuthenticateKey(r *wire.Request, given []byte, anyOf ...string) error {
-	key, err := s.keys.check(r.Ctx(), given)
+// AuthenticateKey checks the key of a request, its rate limit, its scope and its campaigns.
+func (s *Gate) AuthenticateKey(r *wire.Request, given [][]byte) error {
+	if len(given) > 1 {
+		return wire.ErrUnauthorized
+	}
+	key, err := s.keys.check(r.Ctx(), given[0])
 	if err != nil {
 		return err
 	}
@@ -111,8 +116,20 @@ func (s *Gate) AuthenticateKey(r *wire.Request, given []byte, anyOf ...string) e
 	if err := s.pace.admit(r); err != nil {
 		return err
 	}
-	if !wire.InScope(key, anyOf...) {
-		return wire.ErrScope
+	return reaches(r.Access, key, engine.CampaignID(r.Param("campaign_id")))
+}
+
+// reaches checks a key against a route's scope, and the campaign of its path.
+func reaches(a wire.Access, key *engine.APIKey, id engine.CampaignID) error {
+	switch {
+	case a.Session:
+		return wire.ErrUnauthorized // there is no log-in, as without a key
+	case a.Scope == "":
+		return wire.ErrPeopleOnly
+	case !wire.InScope(key, a.Scope):
+		return wire.ErrScope(a.Scope)
+	case !a.Reaches(key, id):
+		return wire.ErrCampaignForbidden
 	}
 	return nil
 }
@@ -128,24 +145,28 @@ func Bearer(r *wire.Request) (string, bool) {
 }
 
 // StillAllowed returns a function that checks later whether the credentials of this request are
-// still valid. An open stream does not prolong a session.
+// still valid, and the same. An open stream does not prolong a session.
 func (s *Gate) StillAllowed(r *wire.Request) func(context.Context) error {
-	a, token := r.Access, r.Token
+	a, token, role := r.Access, r.Token, ""
+	if r.User != nil {
+		role = r.User.Role
+	}
 	switch {
 	case r.Key != nil:
 		given := bytes.Clone(r.HTTP.Request.Header.Peek("X-Api-Key"))
-		id := engine.CampaignID(r.Param("campaign_id"))
+		id, bound, scopes := engine.CampaignID(r.Param("campaign_id")), r.Key.Campaigns, r.Key.Scopes
 		return func(ctx context.Context) error {
 			key, err := s.keys.check(ctx, given)
-			switch {
-			case err != nil:
-				return err
-			case !wire.InScope(key, a.Scope, a.AlsoScope):
-				return wire.ErrScope
-			case !wire.InCampaigns(key, id):
-				return wire.ErrCampaignForbidden
+			if err == nil {
+				err = reaches(a, key, id)
 			}
-			return nil
+			if err == nil && !slices.Equal(key.Campaigns, bound) {
+				err = wire.ErrCampaignForbidden // the stream is about those that it was bound to
+			}
+			if err == nil && !slices.Equal(key.Scopes, scopes) {
+				err = errOtherRights
+			}
+			return err
 		}
 	case r.Session != nil:
 		return func(ctx context.Context) error {
@@ -157,7 +178,7 @@ func (s *Gate) StillAllowed(r *wire.Request) func(context.Context) error {
 			if err != nil {
 				return err
 			}
-			return a.NeedRole(user)
+			return sameRole(user, role)
 		}
 	}
 	token, _ = Bearer(r)
@@ -166,6 +187,17 @@ func (s *Gate) StillAllowed(r *wire.Request) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		return a.NeedRole(user)
+		return sameRole(user, role)
 	}
+}
+
+// errOtherRights ends a stream that was begun with other rights: it may show what they no longer cover, or hide what
+// they do.
+var errOtherRights = wire.Forbidden("role_too_low", "")
+
+func sameRole(user engine.User, role string) error {
+	if user.Role != role {
+		return errOtherRights
+	}
+	return nil
 }

@@ -22,12 +22,25 @@ const (
 
 // NewAPIKey creates a key: the full text, shown once, and the stored form.
 func NewAPIKey(name string, now time.Time) (full string, key engine.APIKey) {
-	full = keyPrefix + wire.RandomText(32)
+	full, secret := newSecret()
 	return full, engine.APIKey{
-		ID: engine.KeyID("key_" + wire.RandomText(16)), Name: name,
-		Hash: sha256.Sum256([]byte(full)), Masked: full[:len(keyPrefix)+maskedChars] + "…",
+		ID: engine.KeyID("key_" + wire.RandomText(16)), Name: name, Hash: secret.Hash, Masked: secret.Masked,
 		Active: true, CreatedAt: now,
 	}
+}
+
+func newSecret() (full string, stored KeySecret) {
+	full = keyPrefix + wire.RandomText(32)
+	return full, KeySecret{sha256.Sum256([]byte(full)), full[:len(keyPrefix)+maskedChars] + "…"}
+}
+
+// validHash says whether a secret with the hash opens a key now: its own, or the one before a rotation.
+func validHash(k *engine.APIKey, hash [32]byte, now time.Time) bool {
+	if subtle.ConstantTimeCompare(k.Hash[:], hash[:]) == 1 {
+		return true
+	}
+	return k.OldHash != nil && subtle.ConstantTimeCompare(k.OldHash[:], hash[:]) == 1 &&
+		k.OldUntil != nil && now.Before(*k.OldUntil)
 }
 
 func wellFormedKey(k []byte) bool {
@@ -73,7 +86,8 @@ func newKeyring(store Keys, ttl time.Duration, now func() time.Time) *keyring {
 		entries: make(map[[32]byte]*keyEntry), used: make(map[engine.KeyID]time.Time)}
 }
 
-// check returns the key for the given text, errUnauthorized for any problem with it.
+// check returns the key for the given text, ErrUnauthorized for any problem with it, and ErrKeyExpired for one that was
+// good until it expired.
 func (k *keyring) check(ctx context.Context, given []byte) (*engine.APIKey, error) {
 	if !wellFormedKey(given) {
 		return nil, wire.ErrUnauthorized
@@ -84,9 +98,11 @@ func (k *keyring) check(ctx context.Context, given []byte) (*engine.APIKey, erro
 	if err != nil {
 		return nil, err
 	}
-	if !entry.found || subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:]) != 1 ||
-		!entry.key.Active || entry.key.ExpiresAt != nil && !now.Before(*entry.key.ExpiresAt) {
+	switch key := &entry.key; {
+	case !entry.found || !key.Active || !validHash(key, hash, now):
 		return nil, wire.ErrUnauthorized
+	case key.ExpiresAt != nil && !now.Before(*key.ExpiresAt):
+		return nil, wire.ErrKeyExpired
 	}
 	if sec := now.Unix(); entry.notedAt.Swap(sec) != sec {
 		k.usedMu.Lock()

@@ -111,14 +111,19 @@ func TestKeysAreComparedByTheirDigestsInConstantTime(t *testing.T) {
 	if wrong := leaks(t, string(source)); len(wrong) > 0 {
 		t.Errorf("%q", wrong)
 	}
-	const compared = "subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:]) != 1"
-	for _, bad := range []string{
-		"entry.key.Hash != hash", "!bytes.Equal(entry.key.Hash[:], hash[:])", "!entry.found",
-		"string(given) != entry.key.Masked || " + compared,
-		"subtle.ConstantTimeCompare(hash[:], hash[:]) != 1",
-	} {
-		if wrong := leaks(t, strings.Replace(string(source), compared, bad, 1)); len(wrong) == 0 {
-			t.Errorf("%s is taken for a comparison in constant time", bad)
+	for _, stored := range []string{"k.Hash", "k.OldHash"} {
+		compared := "subtle.ConstantTimeCompare(" + stored + "[:], hash[:]) == 1"
+		if !strings.Contains(string(source), compared) {
+			t.Errorf("%s is not compared", stored)
+		}
+		for _, bad := range []string{
+			stored + " == hash", "bytes.Equal(" + stored + "[:], hash[:])", "k.Active",
+			"string(given) == k.Masked || " + compared,
+			"subtle.ConstantTimeCompare(hash[:], hash[:]) == 1",
+		} {
+			if wrong := leaks(t, strings.Replace(string(source), compared, bad, 1)); len(wrong) == 0 {
+				t.Errorf("%s is taken for a comparison in constant time", bad)
+			}
 		}
 	}
 }
@@ -134,11 +139,12 @@ func leaks(t *testing.T, source string) (wrong []string) {
 	// The functions that may get the given text, its digest and a stored one; no other values have
 	// these names.
 	takes := map[string][]string{
-		"given": {"wellFormedKey", "sha256.Sum256"},
-		"hash":  {"k.lookup", "k.store.KeyByHash", "subtle.ConstantTimeCompare"},
-		"Hash":  {"subtle.ConstantTimeCompare"},
+		"given":   {"wellFormedKey", "sha256.Sum256"},
+		"hash":    {"k.lookup", "k.store.KeyByHash", "validHash", "subtle.ConstantTimeCompare"},
+		"Hash":    {"subtle.ConstantTimeCompare"},
+		"OldHash": {"subtle.ConstantTimeCompare"},
 	}
-	compared := false
+	compared := map[string]bool{}
 	var path []ast.Node
 	ast.Inspect(file, func(n ast.Node) bool {
 		if n == nil {
@@ -147,8 +153,8 @@ func leaks(t *testing.T, source string) (wrong []string) {
 		}
 		path = append(path, n)
 		call, _ := n.(*ast.CallExpr)
-		if call != nil && types.ExprString(call) == "subtle.ConstantTimeCompare(entry.key.Hash[:], hash[:])" {
-			compared = true
+		if call != nil {
+			compared[types.ExprString(call)] = true
 		}
 		name, ok := n.(*ast.Ident)
 		if !ok || takes[name.Name] == nil {
@@ -162,6 +168,9 @@ func leaks(t *testing.T, source string) (wrong []string) {
 				}
 				return true
 			case *ast.BinaryExpr:
+				if types.ExprString(p.Y) == "nil" {
+					return true // whether there is one
+				}
 				wrong = append(wrong, types.ExprString(p)+" compares "+name.Name)
 				return true
 			case *ast.AssignStmt, *ast.Field, *ast.KeyValueExpr, *ast.IndexExpr:
@@ -170,8 +179,10 @@ func leaks(t *testing.T, source string) (wrong []string) {
 		}
 		return true
 	})
-	if !compared {
-		wrong = append(wrong, "the stored digest is not compared with the one that was sent")
+	for _, stored := range []string{"k.Hash", "k.OldHash"} {
+		if !compared["subtle.ConstantTimeCompare("+stored+"[:], hash[:])"] {
+			wrong = append(wrong, stored+" is not compared with the digest that was sent")
+		}
 	}
 	return wrong
 }

@@ -25,22 +25,25 @@ type keyView struct {
 	Key        string              `json:"key,omitempty"` // in full; only on creation
 	Active     bool                `json:"is_active"`
 	ExpiresAt  *time.Time          `json:"expires_at"`
-	Scopes     []string            `json:"scopes"`           // all of them when the key is not restricted
+	Scopes     []string            `json:"scopes"`           // wire.FirstScopes if nothing was said
 	Campaigns  []engine.CampaignID `json:"campaigns"`        // empty = all
 	PerDay     int                 `json:"dialouts_per_day"` // 0 = no cap
 	CreatedAt  time.Time           `json:"created_at"`
 	CreatedBy  string              `json:"created_by"`
 	LastUsedAt *time.Time          `json:"last_used_at"`
+	// OldSecretUntil is until when the secret before the last rotation is valid; null if it is not.
+	OldSecretUntil *time.Time `json:"old_secret_until"`
 }
 
-func viewKey(k *engine.APIKey) keyView {
+func viewKey(k *engine.APIKey, now time.Time) keyView {
 	v := keyView{
-		ID: k.ID, Name: k.Name, Masked: k.Masked, Active: k.Active, ExpiresAt: k.ExpiresAt, Scopes: k.Scopes,
+		ID: k.ID, Name: k.Name, Masked: k.Masked, Active: k.Active, ExpiresAt: k.ExpiresAt,
 		Campaigns: k.Campaigns, PerDay: k.DialoutsPerDay, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy,
 		LastUsedAt: k.LastUsedAt,
 	}
-	if len(v.Scopes) == 0 {
-		v.Scopes = wire.Scopes
+	v.Scopes = wire.ScopesOf(k)
+	if k.OldUntil != nil && now.Before(*k.OldUntil) {
+		v.OldSecretUntil = k.OldUntil
 	}
 	if v.Campaigns == nil {
 		v.Campaigns = []engine.CampaignID{}
@@ -60,7 +63,7 @@ func (s *Gate) ListKeys(r *wire.Request) error {
 	}
 	out := keyList{Keys: make([]keyView, len(keys)), Total: len(keys)}
 	for i := range keys {
-		out.Keys[i] = viewKey(&keys[i])
+		out.Keys[i] = viewKey(&keys[i], s.Now())
 	}
 	return r.Reply(nethttp.StatusOK, out)
 }
@@ -85,11 +88,17 @@ func (s *Gate) CreateKey(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
+	if err := manages(r.Key, &key); err != nil {
+		return err
+	}
+	if err := multiplies(r.Key, &key); err != nil {
+		return err
+	}
 	if err := s.Keys.CreateKey(r.Ctx(), key, r.Who()); err != nil {
 		return err
 	}
 	s.keys.forget()
-	v := viewKey(&key)
+	v := viewKey(&key, s.Now())
 	v.Key = full
 	return r.Reply(nethttp.StatusCreated, v)
 }
@@ -100,6 +109,20 @@ func (s *Gate) DeleteKey(r *wire.Request) error {
 	id := r.Param("key_id")
 	if !form.ValidIdentifier(id) {
 		return errNoKey
+	}
+	if r.Key != nil {
+		all, err := s.Keys.Keys(r.Ctx())
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if string(all[i].ID) == id {
+				err = manages(r.Key, &all[i])
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := s.Keys.DeleteKey(r.Ctx(), engine.KeyID(id), r.Who()); err != nil {
 		return err
@@ -120,6 +143,10 @@ func (s *Gate) ChangeKey(r *wire.Request) error {
 		return err
 	}
 	var change KeyChange
+	if f.Sent("old_secret_until") { // null: no longer
+		at := s.readOverlap(f)
+		change.OldUntil = &at
+	}
 	if f.Has("name") {
 		name := f.Text("name", form.Required, 100)
 		change.Name = &name
@@ -145,20 +172,105 @@ func (s *Gate) ChangeKey(r *wire.Request) error {
 	if change == (KeyChange{}) {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
-	key, err := s.Keys.ChangeKey(r.Ctx(), engine.KeyID(id), change, r.Who())
+	v, err := s.changeKey(r, engine.KeyID(id), change)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, v)
+}
+
+// changeKey changes a key on every node.
+func (s *Gate) changeKey(r *wire.Request, id engine.KeyID, change KeyChange) (keyView, error) {
+	change.By = r.Key
+	key, err := s.Keys.ChangeKey(r.Ctx(), id, change, r.Who())
 	// Whether or not the store confirms the change: it may have happened.
 	s.keys.forget()
 	if err != nil {
-		return err
+		return keyView{}, err
 	}
 	// SEMANTICS §12: "the deactivation's answer comes after every live node
 	// dropped the key".
 	if s.SharedKeys {
 		if err := wait(r.Ctx(), s.KeyCacheTTL); err != nil {
+			return keyView{}, err
+		}
+	}
+	return viewKey(&key, s.Now()), nil
+}
+
+const (
+	// overlapUsual is how long the secret before a rotation stays valid if nothing is said, overlapMost how long it may.
+	overlapUsual = 24 * time.Hour
+	overlapMost  = 90 * 24 * time.Hour
+)
+
+// readOverlap reads until when the secret before a rotation is valid; nil for not at all.
+func (s *Gate) readOverlap(f form.Form) *time.Time {
+	at := f.When("old_secret_until")
+	if at != nil && at.After(s.Now().Add(overlapMost)) {
+		f.Fail("old_secret_until", "out_of_range", "must be within 90 days, for example "+
+			s.Now().Add(overlapUsual).UTC().Format(time.RFC3339))
+	}
+	return at
+}
+
+// RotateKey makes a new secret of a key; the one before it stays valid for a while, so that the other system can be
+// changed meanwhile. Again while it is valid, only the new secret is replaced.
+func (s *Gate) RotateKey(r *wire.Request) error {
+	id := r.Param("key_id")
+	if !form.ValidIdentifier(id) {
+		return errNoKey
+	}
+	full, secret := newSecret()
+	change := KeyChange{Secret: &secret}
+	if len(r.HTTP.PostBody()) > 0 {
+		f, err := r.Body()
+		if err != nil {
+			return err
+		}
+		if f.Sent("old_secret_until") {
+			change.OldUntil = new(s.readOverlap(f))
+		}
+		f.Done()
+		if err := f.Errs.Err(); err != nil {
 			return err
 		}
 	}
-	return r.Reply(nethttp.StatusOK, viewKey(&key))
+	v, err := s.changeKey(r, engine.KeyID(id), change)
+	if err != nil {
+		return err
+	}
+	v.Key = full
+	return r.Reply(nethttp.StatusOK, v)
+}
+
+// manages says whether a key may make, change or delete another: not one that may do more than itself. Users may.
+func manages(by, of *engine.APIKey) error {
+	if by == nil {
+		return nil
+	}
+	for _, scope := range wire.ScopesOf(of) {
+		if !wire.InScope(by, scope) {
+			return wire.Forbidden("key_above_own",
+				"A key manages only keys that may do no more than itself, and this one has not the scope "+scope+".")
+		}
+	}
+	later := by.ExpiresAt != nil && (of.ExpiresAt == nil || of.ExpiresAt.After(*by.ExpiresAt))
+	if later || by.DialoutsPerDay > 0 && (of.DialoutsPerDay == 0 || of.DialoutsPerDay > by.DialoutsPerDay) {
+		return wire.Forbidden("key_above_own",
+			"A key manages only keys that expire no later than itself, and that place no more dialouts.")
+	}
+	return nil
+}
+
+// multiplies says whether a key with a cap would get more dialouts by another key, whose cap is counted for itself. It
+// still deactivates and deletes those with the scope.
+func multiplies(by, of *engine.APIKey) error {
+	if by != nil && by.DialoutsPerDay > 0 && by.ID != of.ID && wire.InScope(of, "dialout") {
+		return wire.Forbidden("key_above_own",
+			"A key with a cap on dialouts makes, activates and rotates no key with the scope dialout.")
+	}
+	return nil
 }
 
 var errNoKey = engine.NotFound("key_not_found", "")
@@ -173,6 +285,9 @@ func wait(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
+
+// FirstScopes are the scopes that every release knows.
+var FirstScopes = wire.FirstScopes
 
 // CheckScopes says which scopes a key cannot have.
 func CheckScopes(list []string) error {

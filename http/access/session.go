@@ -226,25 +226,34 @@ func (s *Gate) OpenSession(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
+	token, u, err := s.startSession(r, user.ID)
+	if err != nil {
+		return err
+	}
+	s.knowDevice(r, user.Email)
+	return replySession(r, &user, &u, token)
+}
+
+// startSession gives the browser a session of a user.
+func (s *Gate) startSession(r *wire.Request, user engine.UserID) (token string, u engine.UserSession, err error) {
 	// The browser's previous session ends: two people at one desk must not leave each other's
 	// behind.
 	if old, ok := cookie(r); ok {
 		if u, err := s.sessions.check(r.Ctx(), old); err == nil {
 			if err := s.sessions.end(r.Ctx(), u.Hash); err != nil {
-				return err
+				return "", engine.UserSession{}, err
 			}
 		}
 	}
-	token, u := newSession(user.ID, s.Now())
+	token, u = newSession(user, s.Now())
 	if err := s.Sessions.CreateSession(r.Ctx(), u, sessionsKept); err != nil {
 		if wire.AsError(err).Kind == engine.KindNotFound {
-			return errCredentials // deactivated while the password was checked
+			return "", engine.UserSession{}, errCredentials // deactivated while the password was checked
 		}
-		return err
+		return "", engine.UserSession{}, err
 	}
 	s.setCookie(r, token)
-	s.knowDevice(r, user.Email)
-	return replySession(r, &user, &u, token)
+	return token, u, nil
 }
 
 func (s *Gate) Session(r *wire.Request) error { return replySession(r, r.User, r.Session, r.Token) }

@@ -31,11 +31,13 @@ type userAccount struct {
 	CreatedAt   time.Time     `json:"created_at"`
 	LastLoginAt *time.Time    `json:"last_login_at"`
 	LockedUntil *time.Time    `json:"locked_until"` // null: not locked
+	// SingleSignOn says that the user logs in by the identity provider, which also says the role.
+	SingleSignOn bool `json:"single_sign_on"`
 }
 
 func viewUser(u *engine.User, generated string, now time.Time) userAccount {
 	v := userAccount{ID: u.ID, Email: u.Email, Role: u.Role, Active: u.Active, Password: generated,
-		CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt}
+		CreatedAt: u.CreatedAt, LastLoginAt: u.LastLoginAt, SingleSignOn: u.Subject != ""}
 	if u.Locked(now) {
 		v.LockedUntil = u.LockedUntil
 	}
@@ -117,6 +119,10 @@ func (s *Gate) ChangeUser(r *wire.Request) error {
 	reset := f.Flag("reset_password", false)
 	hasActive, active := f.Has("is_active"), f.Flag("is_active", true)
 	unlock := f.Flag("unlock", false)
+	unlink := f.Has("single_sign_on")
+	if f.Flag("single_sign_on", false) {
+		f.Fail("single_sign_on", "unknown_value", "must be false: the next log-in by the provider links the account")
+	}
 	if reset && password != "" {
 		f.Fail("reset_password", "mutually_exclusive", "must not be sent together with password")
 	}
@@ -124,7 +130,7 @@ func (s *Gate) ChangeUser(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	if role == "" && password == "" && !reset && !hasActive && !unlock {
+	if role == "" && password == "" && !reset && !hasActive && !unlock && !unlink {
 		return engine.Invalid("validation_failed", "Name at least one field to change.")
 	}
 	generated := ""
@@ -148,6 +154,9 @@ func (s *Gate) ChangeUser(r *wire.Request) error {
 		}
 		if unlock {
 			u.LockedUntil = nil
+		}
+		if unlink {
+			u.Subject = ""
 		}
 	}, r.Who())
 	if err := s.userChanged(r.Ctx(), id, err); err != nil {

@@ -97,6 +97,9 @@ func reviewFilters(r *wire.Request) (q engine.AMDReviewQuery, page campaign.Page
 		}
 		return true
 	})
+	if err == nil && !r.MayUse(q.Campaign) {
+		err = wire.ErrCampaignForbidden // a key that is bound to campaigns must name one of them
+	}
 	return q, page, err
 }
 
@@ -131,7 +134,11 @@ func (s *API) reviewOf(r *wire.Request) (engine.AMDReview, error) {
 	if _, ok := id.Call().Attempt(); !ok {
 		return engine.AMDReview{}, errNoReview
 	}
-	return s.store.AMDReview(r.Ctx(), id)
+	v, err := s.store.AMDReview(r.Ctx(), id)
+	if err == nil && !r.MayUse(v.Campaign) {
+		return engine.AMDReview{}, errNoReview
+	}
+	return v, err
 }
 
 func (s *API) ShowReview(r *wire.Request) error {

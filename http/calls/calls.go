@@ -54,9 +54,9 @@ func New(h *wire.Host, gate *access.Gate, kept *idempotency.Replays, p Ports, o 
 	return &API{Host: h, gate: gate, replays: kept, Ports: p, Options: o}
 }
 
-// callView is an attempt as API callers see it. Fields of the attempt trail (spec: Attempt) have
+// CallView is an attempt as API callers see it. Fields of the attempt trail (spec: Attempt) have
 // the same names in contactView's trail.
-type callView struct {
+type CallView struct {
 	CallID     engine.CallID     `json:"call_id"`
 	CampaignID engine.CampaignID `json:"campaign_id,omitempty"`
 	ContactID  engine.ContactID  `json:"contact_id,omitempty"`
@@ -172,8 +172,8 @@ func ViewAttempt(a *attempt.Attempt) AttemptView {
 	return v
 }
 
-func viewCall(a *attempt.Attempt, now time.Time) callView {
-	v := callView{
+func ViewCall(a *attempt.Attempt, now time.Time) CallView {
+	v := CallView{
 		CallID: a.ID.Call(), CampaignID: a.Campaign, ContactID: a.Contact, BotID: a.Bot,
 		ToNumber: a.To.E164(), AttemptView: ViewAttempt(a),
 	}
@@ -215,7 +215,7 @@ func (s *API) Show(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	v := viewCall(&a, s.Now())
+	v := ViewCall(&a, s.Now())
 	held := &attempt.Hold{Attempt: a.ID}
 	if !a.Live() || a.Waits != nil {
 		if held, err = s.Calls.Hold(r.Ctx(), a.To); err != nil {
@@ -250,7 +250,7 @@ const digitsCap = 32
 
 // SendDigits sends keys to the callee of a live call, for a bot that must navigate a menu.
 func (s *API) SendDigits(r *wire.Request) error {
-	id, err := s.callAccess(r, wire.ScopeDialout)
+	id, err := s.callAccess(r)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ type storedReply struct {
 // TakeResult accepts what a bot or a post-call analysis reports of a conversation (INTERFACES §3):
 // an idempotent upsert, accepted late.
 func (s *API) TakeResult(r *wire.Request) error {
-	id, err := s.resultAccess(r)
+	id, err := s.callAccess(r)
 	if err != nil {
 		return err
 	}
@@ -378,19 +378,11 @@ func (s *API) readResult(ctx context.Context, id engine.CallID, body []byte) (st
 	return s.storeResult(ctx, id, f)
 }
 
-// resultAccess is callAccess for routes of results.
-func (s *API) resultAccess(r *wire.Request) (engine.CallID, error) {
-	return s.callAccess(r, wire.ScopeResults)
-}
-
-// callAccess admits an API key with the scope, or the call's own token, and returns the call's ID.
-func (s *API) callAccess(r *wire.Request, scope string) (engine.CallID, error) {
+// callAccess admits an API key with the route's scope, or the call's own token, and returns the call's ID.
+func (s *API) callAccess(r *wire.Request) (engine.CallID, error) {
 	id := engine.CallID(r.Param("call_id"))
 	if given := r.HTTP.Request.Header.PeekAll("X-Api-Key"); len(given) > 0 {
-		if len(given) > 1 {
-			return "", wire.ErrUnauthorized
-		}
-		if err := s.gate.AuthenticateKey(r, given[0], scope); err != nil {
+		if err := s.gate.AuthenticateKey(r, given); err != nil {
 			return "", err
 		}
 		_, err := s.visibleCall(r)

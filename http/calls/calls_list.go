@@ -39,14 +39,14 @@ func (s *API) List(r *wire.Request) error {
 		return err
 	}
 	out := struct {
-		Calls []callView        `json:"calls"`
+		Calls []CallView        `json:"calls"`
 		Next  *engine.AttemptID `json:"next_cursor"`
-	}{Calls: make([]callView, len(list))}
+	}{Calls: make([]CallView, len(list))}
 	if next != "" {
 		out.Next = &next
 	}
 	for i := range list {
-		out.Calls[i] = viewCall(&list[i], s.Now())
+		out.Calls[i] = ViewCall(&list[i], s.Now())
 	}
 	return r.Reply(nethttp.StatusOK, out)
 }

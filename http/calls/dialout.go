@@ -24,10 +24,14 @@ func (s *API) Dial(r *wire.Request) error {
 			To:          to.Number,
 			From:        f.Phone("from_number"),
 			Times:       f.Times(r.Began()),
+			Status:      f.StatusCallback(),
 			Who:         r.Who(),
 			DayCap:      dialoutsPerDay(r),
 			Idempotency: id,
 			Deadline:    r.Deadline(),
+		}
+		if s := cmd.Status; s != nil && s.URL == "" {
+			cmd.Status = nil // a call that is yet to be has no address to be taken from it
 		}
 		// spec: "variables and connected_event must not both be sent in one
 		// request"; either is the other's alias.

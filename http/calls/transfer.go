@@ -36,7 +36,7 @@ const transferCap = engine.SIPURICap
 // Transfer starts the transfer of a call. The response only says that the target is being called;
 // showTransfer reports the outcome.
 func (s *API) Transfer(r *wire.Request) error {
-	id, err := s.resultAccess(r)
+	id, err := s.callAccess(r)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ var errNoTransfer = engine.NotFound("no_transfer", "")
 
 // ShowTransfer shows the state of a call's latest transfer.
 func (s *API) ShowTransfer(r *wire.Request) error {
-	id, err := s.resultAccess(r)
+	id, err := s.callAccess(r)
 	if err != nil {
 		return err
 	}

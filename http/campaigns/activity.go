@@ -25,6 +25,7 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	journal.CampaignCreated: "create", journal.CampaignEdited: "edit", journal.CampaignCloned: "clone",
 	journal.CampaignDeleted:   "delete",
 	journal.CampaignCompleted: "complete", journal.CampaignFailed: "fail", journal.ContactsAdded: "add_contacts",
+	journal.ImportUndone:    "undo_import",
 	journal.ExclusionLifted: "lift_exclusion",
 	journal.ContactExcluded: "exclude_contact", journal.ContactCallBackSet: "call_back_contact",
 	journal.ContactRetried:     "retry_contact",
@@ -37,7 +38,8 @@ var ActionNames = map[journal.Type]string{ //nolint:gosec // no passwords
 	"trunk.created": "create_trunk", "trunk.changed": "change_trunk", "trunk.deleted": "delete_trunk",
 	"number.created": "create_number", "number.changed": "change_number",
 	"key.created": "create_key", "key.changed": "change_key", "key.deleted": "delete_key",
-	"user.created": "create_user", "user.changed": "change_user", journal.UserLocked: "lock_user",
+	"key.secret_rotated": "rotate_key_secret",
+	"user.created":       "create_user", "user.changed": "change_user", journal.UserLocked: "lock_user",
 	journal.UserUnlocked: "unlock_user",
 	"webhook.created":    "create_webhook", "webhook.changed": "change_webhook", "webhook.deleted": "delete_webhook",
 	"webhook.disabled":       "disable_webhook",
@@ -92,7 +94,7 @@ func viewActivity(e *journal.Event) activityView {
 		v.Who = *e.Data.Who
 	}
 	switch e.Type { //nolint:exhaustive // those with a count of people
-	case journal.ContactsAdded, journal.ExclusionsImported, journal.SuppressionAdded:
+	case journal.ContactsAdded, journal.ImportUndone, journal.ExclusionsImported, journal.SuppressionAdded:
 		v.Contacts = e.Data.Count
 	}
 	if e.Campaign == "" {

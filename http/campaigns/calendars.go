@@ -61,7 +61,7 @@ func viewCalendar(c *calendar.Named) calendarView {
 // viewers see their servers.
 func viewCalendarFor(r *wire.Request, c *calendar.Named) calendarView {
 	v := viewCalendar(c)
-	if v.URL != nil && (wire.Access{Role: wire.RoleOperator}).NeedRole(*r.User) != nil {
+	if v.URL != nil && (r.MayAs(wire.RoleOperator) != nil || r.Key != nil && !wire.InScope(r.Key, wire.ScopeCalendars)) {
 		masked := "***"
 		if u, err := url.Parse(c.URL); err == nil {
 			masked = u.Scheme + "://" + u.Host + "/***"
@@ -224,7 +224,7 @@ func (s *API) PutCalendar(r *wire.Request) error {
 func (s *API) ofCountries(r *wire.Request, calendars ...*calendar.Named) error {
 	for _, c := range calendars {
 		if c != nil && len(c.Hours.Countries) > 0 {
-			return wire.Access{Role: wire.RoleAdmin}.NeedRole(*r.User)
+			return r.MayAs(wire.RoleAdmin)
 		}
 	}
 	return nil

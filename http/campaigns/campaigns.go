@@ -164,12 +164,17 @@ func (s *API) List(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Campaigns.List(r.Ctx(), campaign.Page{Number: number, Size: size, Filter: filter})
+	list, total, err := s.Campaigns.List(r.Ctx(), campaign.Page{Number: number, Size: size, Filter: filter,
+		Only: campaign.OnlyOf(r.OnlyCampaigns())})
 	if err != nil {
 		return err
 	}
 	out := campaignList{Campaigns: make([]CampaignView, len(list)), Page: number, PageSize: size, Total: total}
+	hides := HidesSecrets(r)
 	for i := range list {
+		if hides {
+			list[i].Campaign.Settings = list[i].Campaign.Settings.Masked()
+		}
 		out.Campaigns[i] = Listed(&list[i])
 	}
 	return r.Reply(nethttp.StatusOK, out)
@@ -204,7 +209,20 @@ func (s *API) detailOf(r *wire.Request) (campaign.Detail, error) {
 	if err != nil {
 		return campaign.Detail{}, err
 	}
-	return s.Campaigns.Detail(r.Ctx(), id)
+	d, err := s.Campaigns.Detail(r.Ctx(), id)
+	if HidesSecrets(r) {
+		d.Campaign.Settings = d.Campaign.Settings.Masked()
+	}
+	return d, err
+}
+
+// HidesSecrets says that whoever asks, a viewer or a key that may not change campaigns, does not see what may be
+// secret in the addresses of settings.
+func HidesSecrets(r *wire.Request) bool {
+	if r.Key != nil {
+		return !wire.InScope(r.Key, wire.ScopeCampaigns)
+	}
+	return r.MayAs(wire.RoleOperator) != nil
 }
 
 func (s *API) Show(r *wire.Request) error {

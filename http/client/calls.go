@@ -22,6 +22,10 @@ type Dialout struct {
 	NotBefore time.Time `json:"not_before,omitzero"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	Priority  *int      `json:"priority,omitempty"`
+	// StatusCallback is told of the call's progress, below the URL of a webhook that allows it, of StatusEvents or,
+	// without, of all: call.initiated, call.ringing, …
+	StatusCallback string   `json:"status_callback,omitempty"`
+	StatusEvents   []string `json:"status_callback_events,omitempty"`
 	// IdempotencyKey makes a repeat by the caller harmless for 24 h; if "", a fresh one is used.
 	IdempotencyKey string `json:"-"`
 }
@@ -186,6 +190,9 @@ type Trigger struct {
 	NotBefore *time.Time `json:"not_before,omitempty"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Priority  *int       `json:"priority,omitempty"`
+	// StatusCallback and StatusEvents as in Dialout, for all calls of the contact.
+	StatusCallback string   `json:"status_callback,omitempty"`
+	StatusEvents   []string `json:"status_callback_events,omitempty"`
 	// IdempotencyKey as in Dialout.
 	IdempotencyKey string `json:"-"`
 }

@@ -181,6 +181,7 @@ type Import struct {
 	Added      int        `json:"added"`
 	Invalid    int        `json:"invalid"`
 	Duplicate  int        `json:"duplicate"`
+	Readmitted int        `json:"readmitted"` // of the duplicates: they were excluded and can be called again
 	Excluded   int        `json:"excluded"`
 	CreatedAt  time.Time  `json:"created_at"`
 	FinishedAt *time.Time `json:"finished_at"`

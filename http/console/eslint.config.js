@@ -29,6 +29,7 @@ export default tseslint.config(
         URL: 'readonly',
         document: 'readonly',
         window: 'readonly',
+        localStorage: 'readonly',
         setTimeout: 'readonly',
         clearTimeout: 'readonly',
         Buffer: 'readonly',

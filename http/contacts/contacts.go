@@ -36,6 +36,7 @@ type API struct {
 // Ports are what the API needs from the rest of the dialler.
 type Ports struct {
 	Campaigns    Campaigns
+	People       People
 	Imports      Imports
 	Destinations wire.Destinations
 }
@@ -155,6 +156,8 @@ func (s *API) List(r *wire.Request) error {
 					errs.Add("number", e.Code, e.Detail)
 				}
 				page.Phone = n
+			case "q":
+				page.Search = searchOf(val, errs)
 			case "callback":
 				page.Callback = contact.CallbackState(val)
 				if !slices.Contains(contact.CallbackStates, page.Callback) {

@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	nethttp "net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
+	"dialler/engine/contactlist"
 	"dialler/engine/journal"
 	"dialler/engine/number"
 	"dialler/http/download"
@@ -29,6 +31,8 @@ type importList struct {
 	Page     int               `json:"page"`
 	PageSize int               `json:"page_size"`
 	Total    int               `json:"total"`
+	// Country is what the next file's default_country most likely is; on the first page, "" if none is evident.
+	Country *string `json:"suggested_country,omitempty"`
 }
 
 type rejectedList struct {
@@ -88,7 +92,9 @@ func (s *API) importedBefore(r *wire.Request, cmd *campaign.ImportContacts) (don
 		DryRun   bool
 		Mapping  map[string]string
 		Country  string `json:",omitempty"`
-	}{cmd.Filename, cmd.DryRun, cmd.Mapping, cmd.Country})
+		Encoding string `json:",omitempty"`
+		Comma    string `json:",omitempty"`
+	}{cmd.Filename, cmd.DryRun, cmd.Mapping, cmd.Country, cmd.Encoding, cmd.Delimiter})
 	if err != nil {
 		return false, err
 	}
@@ -131,6 +137,54 @@ func (s *API) CancelImport(r *wire.Request) error {
 	return r.Reply(nethttp.StatusOK, imp)
 }
 
+// PreviewUndo counts what would become of an import's contacts if it were taken back now.
+func (s *API) PreviewUndo(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.NoQuery(); err != nil {
+		return err
+	}
+	n, err := s.Imports.UndoPreview(r.Ctx(), imp.Campaign, imp.ID)
+	if err != nil {
+		return err
+	}
+	return r.Reply(nethttp.StatusOK, shownCounts(n))
+}
+
+// UndoImport takes an import back. Asked again, it answers the same.
+func (s *API) UndoImport(r *wire.Request) error {
+	imp, err := s.importOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.NoQuery(); err != nil {
+		return err
+	}
+	if imp.Undo == nil || imp.Undo.State != campaign.UndoDone {
+		undo, err := s.Imports.UndoImport(r.Ctx(), campaign.UndoImport{Campaign: imp.Campaign, Import: imp.ID,
+			Who: r.Who(), Deadline: r.Deadline()})
+		if err != nil {
+			return err
+		}
+		imp.Undo = &undo
+	}
+	imp.Undo.UndoCounts = shownCounts(imp.Undo.UndoCounts)
+	if imp.Undo.State != campaign.UndoDone {
+		return r.Reply(nethttp.StatusAccepted, imp)
+	}
+	return r.Reply(nethttp.StatusOK, imp)
+}
+
+// shownCounts has an empty object rather than null.
+func shownCounts(n campaign.UndoCounts) campaign.UndoCounts {
+	if n.Reasons == nil {
+		n.Reasons = map[contact.Stay]int{}
+	}
+	return n
+}
+
 // filenameCap bounds the name of a file, in bytes.
 const filenameCap = 255
 
@@ -164,6 +218,14 @@ func importQuery(r *wire.Request, cmd *campaign.ImportContacts) error {
 		case "default_country":
 			if cmd.Country = strings.ToUpper(val); !number.SupportedRegion(cmd.Country) {
 				errs.Add("default_country", "unknown_value", "must be a country by ISO 3166, such as DE")
+			}
+		case "encoding":
+			if cmd.Encoding = strings.ToLower(val); !slices.Contains(contactlist.Encodings(), cmd.Encoding) {
+				errs.Add("encoding", "unknown_value", "must be one of "+strings.Join(contactlist.Encodings(), ", "))
+			}
+		case "delimiter":
+			if cmd.Delimiter = val; !slices.Contains(contactlist.Delimiters(), val) {
+				errs.Add("delimiter", "unknown_value", "must be one of "+strings.Join(contactlist.Delimiters(), ", "))
 			}
 		case "mapping":
 			cmd.Mapping = columnMapping(val, &errs)
@@ -219,21 +281,38 @@ func (s *API) ListImports(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	number, size, _, err := r.Page(nil)
+	page, size, _, err := r.Page(nil)
 	if err != nil {
 		return err
 	}
-	list, total, err := s.Imports.Imports(r.Ctx(), id, campaign.Page{Number: number, Size: size})
+	list, total, err := s.Imports.Imports(r.Ctx(), id, campaign.Page{Number: page, Size: size})
 	if err != nil {
 		return err
 	}
-	if total == 0 {
+	out := importList{Imports: append([]campaign.Import{}, list...), Page: page, PageSize: size, Total: total}
+	if page == 1 {
+		// Who looks at the files need not wait for a campaign whose node is away.
+		switch d, err := s.Campaigns.Detail(r.Ctx(), id); {
+		case err == nil:
+			out.Country = new(suggested(&d.Campaign.Settings, list))
+		case total == 0:
+			return err
+		}
+	} else if total == 0 {
 		if _, err := s.Campaigns.Detail(r.Ctx(), id); err != nil {
 			return err
 		}
 	}
-	return r.Reply(nethttp.StatusOK, importList{Imports: append([]campaign.Import{}, list...), Page: number,
-		PageSize: size, Total: total})
+	return r.Reply(nethttp.StatusOK, out)
+}
+
+// suggested is the country of the campaign's newest file, if that named one, and otherwise that of its
+// caller IDs or its zone.
+func suggested(c *campaign.Settings, newest []campaign.Import) string {
+	if len(newest) > 0 && newest[0].Country != "" {
+		return newest[0].Country
+	}
+	return number.EvidentCountry(c.Numbers, c.Window.Zone)
 }
 
 var errNoImport = engine.NotFound("import_not_found", "")
@@ -286,28 +365,53 @@ func (s *API) SendRejected(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.NoQuery(); err != nil {
+	own, err := ownLayout(r)
+	if err != nil {
 		return err
 	}
-	page := campaign.Page{Number: 0, Size: rejectedPart}
-	return download.SendSheet(s.files, r, &download.Sheet{Campaign: imp.Campaign, Columns: rejectedColumns},
-		"rejected-"+string(imp.ID)+".csv", rejectedPart,
+	sheet := download.Sheet{Campaign: imp.Campaign, Columns: rejectedColumns}
+	cells := func(row *campaign.RejectedRow) []string {
+		return []string{strconv.Itoa(row.Line), givenNumber(row.Number), row.Reason, engine.SpreadsheetText(row.Message)}
+	}
+	if own {
+		layout, columns, ok := contactlist.NewRejected(imp.FileLayout)
+		if !ok {
+			return errNoLayout
+		}
+		columns[0] = byteOrderMark + columns[0]
+		sheet.Columns, sheet.Comma, cells = columns, layout.Comma, layout.Row
+	}
+	line := 0
+	return download.SendSheet(s.files, r, &sheet, "rejected-"+string(imp.ID)+".csv",
 		func(ctx context.Context) ([]campaign.RejectedRow, error) {
-			page.Number++
-			list, _, err := s.Imports.RejectedRows(ctx, imp.ID, page)
-			return list, err
-		}, func(row *campaign.RejectedRow) []string {
-			return []string{
-				strconv.Itoa(row.Line),
-				givenNumber(row.Number),
-				row.Reason,
-				engine.SpreadsheetText(row.Message),
+			list, err := s.Imports.RejectedAfter(ctx, imp.ID, line, own)
+			if len(list) > 0 {
+				line = list[len(list)-1].Line
 			}
-		})
+			return list, err
+		}, cells)
 }
 
-// rejectedPart is how many rejected rows are read at a time.
-const rejectedPart = 1000
+var errNoLayout = engine.Conflict("import_layout_unknown", "")
+
+// byteOrderMark has spreadsheets read a file as UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// ownLayout says whether a file of rejected rows is wanted in the layout of the imported one.
+func ownLayout(r *wire.Request) (own bool, err error) {
+	var errs form.Errors
+	for k, v := range r.HTTP.QueryArgs().All() {
+		switch key, val := string(k), string(v); {
+		case key != "layout":
+			errs.UnknownParameter(key)
+		case val != "file":
+			errs.Add("layout", "unknown_value", "must be file, or left out")
+		default:
+			own = true
+		}
+	}
+	return own, errs.Err()
+}
 
 // rejectedColumns are the columns of the file of rejected rows.
 var rejectedColumns = []string{"line", "phone_number", "reason", "message"}

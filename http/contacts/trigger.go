@@ -26,6 +26,7 @@ func (s *API) Trigger(r *wire.Request) error {
 			Alternates:  alternates,
 			Variables:   f.Variables("metadata", true),
 			Times:       f.Times(r.Began()),
+			Status:      f.StatusCallback(),
 			Who:         r.Who(),
 			Idempotency: id,
 			Deadline:    r.Deadline(),

@@ -45,6 +45,7 @@ type Sheet struct {
 	head     []byte
 	gzip     bool
 	Columns  []string // the header line; nil for a file without one
+	Comma    rune     // between two cells; 0 for a comma
 	// Part writes some rows and says whether there are more.
 	Part func(ctx context.Context, rows *csv.Writer) (more bool, err error)
 	// Trailers returns the fields after the last chunk, pairs of name and value; send announced
@@ -122,6 +123,9 @@ func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 		body, flush = zip, zip.Flush
 	}
 	rows := csv.NewWriter(body)
+	if d.Comma != 0 {
+		rows.Comma = d.Comma
+	}
 	if d.Columns != nil {
 		if err := rows.Write(d.Columns); err != nil {
 			return err
@@ -161,9 +165,9 @@ func (d *Sheet) write(ctx context.Context, conn net.Conn) error {
 	return out.Flush()
 }
 
-// SendSheet sends a file whose rows next reads in order, size at a time; the first are read before
-// the response begins, so that it can still be refused.
-func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int,
+// SendSheet sends a file whose rows next reads in order, some at a time until there are none; the first are read
+// before the response begins, so that it can still be refused.
+func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string,
 	next func(context.Context) ([]T, error), cells func(*T) []string) error {
 	release, err := s.Take()
 	if err != nil {
@@ -191,7 +195,7 @@ func SendSheet[T any](s *Files, r *wire.Request, d *Sheet, name string, size int
 				return false, err
 			}
 		}
-		return len(part) == size, nil
+		return len(part) > 0, nil
 	}
 	s.SendRows(r, d, name, release)
 	return nil

@@ -239,7 +239,7 @@ func (s *API) SendFile(r *wire.Request) error {
 	}
 	var last journal.Exclusion
 	return download.SendSheet(s.files, r, &download.Sheet{Campaign: id, Columns: exclusionsFileColumns},
-		"exclusions-"+string(id)+".csv", exclusionsPart,
+		"exclusions-"+string(id)+".csv",
 		func(ctx context.Context) ([]journal.Exclusion, error) {
 			list, err := s.Campaigns.ExclusionsAfter(ctx, id, last, exclusionsPart)
 			if len(list) > 0 {

@@ -30,6 +30,21 @@ func (f Form) Callee(field string) number.Callee {
 	return to
 }
 
+// CalleeAsWritten is Callee for a number as people write it, with separators; without a country code
+// it is one of country ("": none is known, and such a number is refused).
+func (f Form) CalleeAsWritten(field, country string) number.Callee {
+	text, ok := f.phoneText(field, Required)
+	if !ok {
+		return number.Callee{}
+	}
+	to, err := number.ParseLoose(text, country)
+	if err != nil {
+		f.noPhone(field, err)
+		return number.Callee{}
+	}
+	return number.CalleeOf(to)
+}
+
 func (f Form) phoneText(field string, need bool) (text string, ok bool) {
 	v := f.Find(field)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"dialler/http/wire"
 )
@@ -38,4 +39,17 @@ func TestNoStreamBeginsAfterShutdown(t *testing.T) {
 		t.Error("its place is kept")
 	}
 	_ = a.Close()
+}
+
+// Clients take figures for stale after ten seconds of silence; one of these is for the network.
+func TestNoSilenceComesNearTenSeconds(t *testing.T) {
+	const most = 9 * time.Second
+	// Written just after a check, a feed's stream is silent until the second check after it.
+	if silent := 2 * (streamHeartbeat + checkTimeout); silent > most {
+		t.Errorf("a feed is silent for %v", silent)
+	}
+	// Of what one client follows, a query may have begun just before a check is due.
+	if silent := streamHeartbeat + lookTimeout + checkTimeout; silent > most {
+		t.Errorf("what one client follows is silent for %v", silent)
+	}
 }

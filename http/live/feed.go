@@ -59,9 +59,12 @@ type Figures struct {
 }
 
 const (
-	feedInterval    = time.Second
-	feedLinger      = 30 * time.Second
-	streamHeartbeat = 4 * time.Second // twice in the ten seconds that a client waits
+	feedInterval = time.Second
+	feedLinger   = 30 * time.Second
+	// A client takes figures for stale after ten seconds of silence. A stream breaks its own within nine, also while the
+	// database is slow: after two heartbeats with the checks of its credentials, or after one and a query.
+	streamHeartbeat = 3 * time.Second
+	checkTimeout    = time.Second
 	StreamPatience  = 10 * time.Second
 
 	// lookTimeout bounds one query; looksFailed is how many may fail in a row before the watchers

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"time"
 
 	"dialler/engine"
 	"dialler/http/wire"
@@ -38,7 +37,9 @@ func (w *Followed) run(ctx context.Context, conn net.Conn, st *stream) {
 		return
 	}
 	var shown []byte
-	quiet, failed := time.Duration(0), 0
+	failed := 0
+	beat, stopBeat := f.After(f.Heartbeat)
+	defer func() { stopBeat() }()
 	for {
 		now, err := json.Marshal(w.Now)
 		if err != nil {
@@ -48,7 +49,7 @@ func (w *Followed) run(ctx context.Context, conn net.Conn, st *stream) {
 			if st.write(ctx, conn, []byte("event: "+w.Event+"\ndata: "), now, []byte("\n\n")) != nil {
 				return
 			}
-			shown, quiet = now, 0
+			shown = now
 		}
 		if w.Over {
 			_ = st.write(ctx, conn, []byte("event: end\ndata: {}\n\n"))
@@ -59,13 +60,14 @@ func (w *Followed) run(ctx context.Context, conn net.Conn, st *stream) {
 		case <-ctx.Done():
 			stop()
 			return
-		case <-tick:
-		}
-		if quiet += f.Interval; quiet >= f.Heartbeat {
+		case <-beat: // however much changes meanwhile
+			stop()
 			if st.revoked(ctx) || st.write(ctx, conn, []byte(streamBeat)) != nil {
 				return
 			}
-			quiet = 0
+			beat, stopBeat = f.After(f.Heartbeat)
+			continue
+		case <-tick:
 		}
 		if failed = w.lookAgain(ctx, failed); failed >= looksFailed {
 			return

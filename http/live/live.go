@@ -25,17 +25,38 @@ func (f *Feeds) WatchCampaign(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.watch(r, "campaign "+string(id), false, func(ctx context.Context) ([]campaign.Detail, int, error) {
+	name, shown := shownTo(r, "campaign "+string(id))
+	return f.watch(r, name, false, func(ctx context.Context) ([]campaign.Detail, int, error) {
 		d, err := f.campaigns.Detail(ctx, id)
-		return []campaign.Detail{d}, 1, err
+		return shown([]campaign.Detail{d}), 1, err
 	}, f.gate.StillAllowed(r))
 }
 
-// WatchCampaigns streams the list.
+// WatchCampaigns streams the list; a key that is bound to campaigns sees these.
 func (f *Feeds) WatchCampaigns(r *wire.Request) error {
-	return f.watch(r, "campaigns", true, func(ctx context.Context) ([]campaign.Detail, int, error) {
-		return f.campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed})
+	only := campaign.OnlyOf(r.OnlyCampaigns())
+	key := "campaigns"
+	if only != "" {
+		key += " " + only
+	}
+	name, shown := shownTo(r, key)
+	return f.watch(r, name, true, func(ctx context.Context) ([]campaign.Detail, int, error) {
+		list, total, err := f.campaigns.List(ctx, campaign.Page{Number: 1, Size: liveListed, Only: only})
+		return shown(list), total, err
 	}, f.gate.StillAllowed(r))
+}
+
+// shownTo is the stream of whoever asks: those who must not see secrets of settings share one of their own.
+func shownTo(r *wire.Request, name string) (string, func([]campaign.Detail) []campaign.Detail) {
+	if !campaigns.HidesSecrets(r) {
+		return name, func(list []campaign.Detail) []campaign.Detail { return list }
+	}
+	return name + ", masked", func(list []campaign.Detail) []campaign.Detail {
+		for i := range list {
+			list[i].Campaign.Settings = list[i].Campaign.Settings.Masked()
+		}
+		return list
+	}
 }
 
 // picture is the state that a stream's clients have: one campaign, or a list of them by identifier.

@@ -150,7 +150,7 @@ func (st *stream) run(ctx context.Context, conn net.Conn) {
 // revoked says that the credentials are no longer valid. If they cannot be checked just now, the
 // stream goes on: that is when the operator needs it most.
 func (st *stream) revoked(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	err := st.allowed(ctx)
 	if err == nil {

@@ -31,6 +31,7 @@ type Ports struct {
 	Messages     Messages
 	Calls        Calls
 	Destinations wire.Destinations
+	SetUp        SetUp
 }
 
 // New makes the API.

@@ -107,7 +107,7 @@ func (s *API) checkCallback(ctx context.Context, n *engine.NumberSettings, errs 
 			return err
 		}
 		if !slices.ContainsFunc(bots, func(b engine.Bot) bool { return b.ID == n.CallbackBot }) {
-			errs.Add("callback_bot_id", "unknown_value", "is no bot; GET /api/v1/bots lists them")
+			errs.Add("callback_bot_id", "unknown_value", "does not exist; GET /api/v1/bots lists them")
 		}
 	}
 	return CheckMessage(ctx, s.Messages, n.CallbackMessage, errs)
@@ -120,7 +120,7 @@ func CheckMessage(ctx context.Context, m Messages, id engine.VoicemailID, errs *
 	}
 	list, err := m.Voicemails(ctx)
 	if err == nil && !slices.ContainsFunc(list, func(v engine.Voicemail) bool { return v.ID == id }) {
-		errs.Add("callback_message_id", "unknown_value", "is no message; GET /api/v1/voicemails lists them")
+		errs.Add("callback_message_id", "unknown_value", "does not exist; GET /api/v1/voicemails lists them")
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/fleet"
 	"dialler/engine/numberpool"
+	"dialler/engine/setup"
 	"dialler/engine/trunk"
 )
 
@@ -71,6 +72,16 @@ type RTPElsewhere struct {
 	Calls   int `json:"calls"`
 	Of      int `json:"of"`
 	Unheard int `json:"unheard"`
+}
+
+// SetUp is what an installation knows of its own beginning.
+type SetUp interface {
+	// SetUpNotes says whether calls have been placed (a bot served one, or a campaign was started),
+	// and whether the set-up is hidden.
+	SetUpNotes(ctx context.Context) (called, hidden bool, err error)
+	HideSetUp(ctx context.Context, hidden bool) error
+	// ModelPeers are the model carrier and bot beside this dialler; nil if there are none.
+	ModelPeers() *setup.Model
 }
 
 // Numbers stores outbound numbers.

@@ -15,9 +15,14 @@ func (s *API) TestTrunk(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
-	to := f.Callee("to_number")
+	trunks, err := s.Trunks.Trunks(r.Ctx())
+	if err != nil {
+		return err
+	}
+	id := engine.TrunkID(wire.PathID(f, r, "trunk_id"))
+	to := f.CalleeAsWritten("to_number", country(trunks, id, s.Destinations))
 	cmd := campaign.Dialout{
-		Trunk: engine.TrunkID(wire.PathID(f, r, "trunk_id")), Bot: engine.BotID(f.Text("bot_id", form.Required, 64)),
+		Trunk: id, Bot: engine.BotID(f.Text("bot_id", form.Required, 64)),
 		To: to.Number, From: f.Phone("from_number"),
 		Variables: f.Variables("variables", false), Who: r.Who(), Deadline: r.Deadline(),
 	}
@@ -26,10 +31,6 @@ func (s *API) TestTrunk(r *wire.Request) error {
 		return err
 	}
 	if err := wire.MayCall(s.Destinations, "to_number", to); err != nil {
-		return err
-	}
-	trunks, err := s.Trunks.Trunks(r.Ctx())
-	if err != nil {
 		return err
 	}
 	for i := range trunks {
@@ -47,4 +48,15 @@ func (s *API) TestTrunk(r *wire.Request) error {
 		}
 	}
 	return engine.NotFound("trunk_not_found", "")
+}
+
+// country is the country of numbers that are written without one: that in which the trunk writes
+// numbers, or else the only one that is called; "" if neither is known.
+func country(trunks []engine.TrunkSettings, id engine.TrunkID, known wire.Destinations) string {
+	for i := range trunks {
+		if trunks[i].ID == id && trunks[i].NumberCountry != "" {
+			return trunks[i].NumberCountry
+		}
+	}
+	return known.OnlyCountry()
 }

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	nethttp "net/http"
@@ -33,7 +34,7 @@ func New(h *wire.Host, store Webhooks, plain bool) *API {
 type webhookView struct {
 	ID              webhook.EndpointID  `json:"id"`
 	URL             string              `json:"url"`
-	Types           []string            `json:"types"`     // empty = all
+	Types           []string            `json:"types"`     // empty = webhook.Usual
 	Campaigns       []engine.CampaignID `json:"campaigns"` // empty = all
 	Description     string              `json:"description"`
 	Active          bool                `json:"is_active"`
@@ -69,6 +70,8 @@ type deliveryView struct {
 	Message   string                `json:"webhook_message_id"` // the header webhook-id
 	Type      string                `json:"type"`
 	Campaign  engine.CampaignID     `json:"campaign_id,omitempty"`
+	Attempt   engine.AttemptID      `json:"attempt_id,omitempty"`
+	Own       bool                  `json:"own_address"`
 	State     webhook.DeliveryState `json:"state"`
 	Attempts  int                   `json:"attempts"`
 	Status    int                   `json:"response_status,omitempty"`
@@ -81,10 +84,9 @@ type deliveryView struct {
 
 func viewDelivery(d *webhook.Delivery) deliveryView {
 	return deliveryView{
-		ID: strconv.FormatInt(d.ID, 10), Message: d.Message, Type: d.Type, Campaign: d.Campaign, State: d.State,
-		Attempts: d.Tries,
-		Status:   d.Status, Problem: d.Problem, Excerpt: d.Excerpt, CreatedAt: d.CreatedAt, TriedAt: d.TriedAt,
-		NextAt: d.NextAt,
+		ID: strconv.FormatInt(d.ID, 10), Message: d.Message, Type: d.Type, Campaign: d.Campaign,
+		Attempt: d.Attempt, Own: d.Own, State: d.State, Attempts: d.Tries, Status: d.Status, Problem: d.Problem,
+		Excerpt: d.Excerpt, CreatedAt: d.CreatedAt, TriedAt: d.TriedAt, NextAt: d.NextAt,
 	}
 }
 
@@ -93,6 +95,7 @@ func (s *API) List(r *wire.Request) error {
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(slices.Clone(list), func(e webhook.Endpoint) bool { return !within(r, e.Campaigns) })
 	out := struct {
 		Webhooks []webhookView `json:"webhooks"`
 		Total    int           `json:"total"`
@@ -104,7 +107,7 @@ func (s *API) List(r *wire.Request) error {
 }
 
 func (s *API) Show(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -129,6 +132,9 @@ func (s *API) Create(r *wire.Request) error {
 	if list := readCampaigns(f); list != nil {
 		e.Campaigns = *list
 	}
+	if !within(r, e.Campaigns) {
+		return errOtherCampaigns
+	}
 	e.Description = f.Text("description", form.Optional, webhook.DescriptionCap)
 	e.Active = f.Flag("is_active", true)
 	f.Done()
@@ -146,7 +152,7 @@ func (s *API) Create(r *wire.Request) error {
 }
 
 func (s *API) Change(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -164,6 +170,9 @@ func (s *API) Change(r *wire.Request) error {
 		change(func(e *webhook.Endpoint) { e.Types = *list })
 	}
 	if list := readCampaigns(f); list != nil {
+		if !within(r, *list) {
+			return errOtherCampaigns
+		}
 		change(func(e *webhook.Endpoint) { e.Campaigns = *list })
 	}
 	if f.Has("description") {
@@ -193,7 +202,7 @@ func (s *API) Change(r *wire.Request) error {
 }
 
 func (s *API) Delete(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -207,7 +216,7 @@ func (s *API) Delete(r *wire.Request) error {
 // RotateSecret makes a new secret; the previous one also signs for a day, so that the receiver can
 // be changed meanwhile.
 func (s *API) RotateSecret(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -222,7 +231,7 @@ func (s *API) RotateSecret(r *wire.Request) error {
 }
 
 func (s *API) Test(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -235,11 +244,11 @@ func (s *API) Test(r *wire.Request) error {
 
 // ListDeliveries returns a page of the log; its cursor leads to older ones.
 func (s *API) ListDeliveries(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
-	q := webhook.DeliveryQuery{Size: wire.DefaultPageSize}
+	q := webhook.DeliveryQuery{Size: wire.DefaultPageSize, Of: r.OnlyCampaigns()}
 	var errs form.Errors
 	for k, v := range r.HTTP.QueryArgs().All() {
 		switch key, val := string(k), string(v); key {
@@ -294,7 +303,7 @@ func (s *API) ListDeliveries(r *wire.Request) error {
 }
 
 func (s *API) ReplayDelivery(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -302,7 +311,7 @@ func (s *API) ReplayDelivery(r *wire.Request) error {
 	if err != nil || n < 1 {
 		return errNoDelivery
 	}
-	d, err := s.Webhooks.Replay(r.Ctx(), id, n, r.Who())
+	d, err := s.Webhooks.Replay(r.Ctx(), id, n, r.OnlyCampaigns(), r.Who())
 	if err != nil {
 		return err
 	}
@@ -311,7 +320,7 @@ func (s *API) ReplayDelivery(r *wire.Request) error {
 
 // ReplayFailed resends all failed messages created since a given time.
 func (s *API) ReplayFailed(r *wire.Request) error {
-	id, err := webhookOf(r)
+	id, err := s.webhookOf(r)
 	if err != nil {
 		return err
 	}
@@ -327,7 +336,7 @@ func (s *API) ReplayFailed(r *wire.Request) error {
 	if err := f.Errs.Err(); err != nil {
 		return err
 	}
-	n, err := s.Webhooks.ReplayFailed(r.Ctx(), id, *since, r.Who())
+	n, err := s.Webhooks.ReplayFailed(r.Ctx(), id, *since, r.OnlyCampaigns(), r.Who())
 	if err != nil {
 		return err
 	}
@@ -339,14 +348,31 @@ func (s *API) ReplayFailed(r *wire.Request) error {
 var (
 	errNoWebhook  = engine.NotFound("webhook_not_found", "")
 	errNoDelivery = engine.NotFound("delivery_not_found", "")
+	// An empty list means every campaign.
+	errOtherCampaigns = wire.Forbidden("campaign_not_allowed", "Name campaigns, and only those that this key may use.")
 )
 
-func webhookOf(r *wire.Request) (webhook.EndpointID, error) {
-	id := r.Param("webhook_id")
-	if !form.ValidIdentifier(id) {
+// webhookOf reads the endpoint of the path. One that is told of other campaigns does not exist for a key that is
+// bound to some.
+func (s *API) webhookOf(r *wire.Request) (webhook.EndpointID, error) {
+	id := webhook.EndpointID(r.Param("webhook_id"))
+	if !form.ValidIdentifier(string(id)) {
 		return "", errNoWebhook
 	}
-	return webhook.EndpointID(id), nil
+	if len(r.OnlyCampaigns()) > 0 {
+		if e, err := s.Webhooks.Webhook(r.Ctx(), id); err != nil || !within(r, e.Campaigns) {
+			return "", cmp.Or(err, error(errNoWebhook))
+		}
+	}
+	return id, nil
+}
+
+// within says whether an endpoint of these campaigns is told of no campaign but those of the request's key.
+func within(r *wire.Request, campaigns []engine.CampaignID) bool {
+	if len(campaigns) == 0 {
+		return r.MayUse("")
+	}
+	return !slices.ContainsFunc(campaigns, func(id engine.CampaignID) bool { return !r.MayUse(id) })
 }
 
 func newWebhookSecret() string {
@@ -366,8 +392,8 @@ func (s *API) webhookURL(f form.Form, need bool) string {
 	return url
 }
 
-// readTypes returns nil if the field was not sent; an empty list means every type.
-func readTypes(f form.Form) *[]string { return f.SomeOf("types", webhook.Names()) }
+// readTypes returns nil if the field was not sent; an empty list means webhook.Usual.
+func readTypes(f form.Form) *[]string { return f.SomeOf("types", webhook.Choices()) }
 
 func readCampaigns(f form.Form) *[]engine.CampaignID {
 	list := f.CampaignList()
@@ -396,8 +422,11 @@ type Webhooks interface {
 	TestWebhook(ctx context.Context, id webhook.EndpointID, m webhook.Message, who engine.Who) (webhook.Delivery, error)
 	// Deliveries gives a part of the log, newest first.
 	Deliveries(ctx context.Context, id webhook.EndpointID, q webhook.DeliveryQuery) ([]webhook.Delivery, error)
-	// Replay returns NotFound "delivery_not_found", Conflict "webhook_inactive".
-	Replay(ctx context.Context, id webhook.EndpointID, delivery int64, who engine.Who) (webhook.Delivery, error)
+	// Replay and ReplayFailed are about messages of some campaigns, nil for all. Replay returns NotFound
+	// "delivery_not_found", Conflict "webhook_inactive".
+	Replay(ctx context.Context, id webhook.EndpointID, delivery int64, of []engine.CampaignID,
+		who engine.Who) (webhook.Delivery, error)
 	// ReplayFailed returns how many were queued; Conflict "webhook_inactive".
-	ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (int, error)
+	ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, of []engine.CampaignID,
+		who engine.Who) (int, error)
 }

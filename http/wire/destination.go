@@ -22,4 +22,6 @@ type Destinations interface {
 	// Destination returns Invalid "destination_not_allowed" for a number that is not called, in
 	// campaigns or outside.
 	Destination(to number.Callee) error
+	// OnlyCountry is the country that is called when there is no other (ISO 3166), "" otherwise.
+	OnlyCountry() string
 }

@@ -87,6 +87,10 @@ var ErrUnauthorized = &engine.Error{
 	Detail: "The credentials are missing or not valid.",
 }
 
+// ErrKeyExpired is ErrUnauthorized to whoever reads the body. Only the challenge tells the owner of a key, who has
+// proved to have it, that it has expired.
+var ErrKeyExpired = func() *engine.Error { e := *ErrUnauthorized; return &e }()
+
 // Forbidden refuses an authenticated client.
 func Forbidden(code, detail string) error {
 	return &engine.Error{Kind: engine.KindForbidden, Code: code, Detail: detail}
@@ -164,7 +168,11 @@ func (r *Request) FailHeaders(e *engine.Error) {
 	case engine.KindUnavailable, engine.KindTooMany:
 		h.Set("Retry-After", RetryAfter(e.RetryAfter))
 	case engine.KindUnauthenticated:
-		h.Set("WWW-Authenticate", r.challenge())
+		challenge := r.challenge()
+		if e == ErrKeyExpired { // in the words of RFC 6750 §3.1
+			challenge = `ApiKey realm="dialler", error="invalid_token", error_description="The key has expired"`
+		}
+		h.Set("WWW-Authenticate", challenge)
 	case engine.KindConflict:
 		if e.RetryAfter > 0 {
 			h.Set("Retry-After", RetryAfter(e.RetryAfter))

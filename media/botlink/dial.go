@@ -137,11 +137,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 // reached. The error leaves out the endpoint's address, which may contain secrets.
 func (c *Client) dial(ctx context.Context, url, token string, own []engine.HTTPHeader) (ws *websocket.Conn, tcp *conn,
 	status int, err error) {
+	// While it waits for the bot's answer, the library heeds the deadline of a context, but not that it was cancelled.
+	uninterrupted := func() bool { return true }
 	d := websocket.Dialer{
-		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		NetDialContext: func(limited context.Context, network, addr string) (net.Conn, error) {
 			// Frames are sent continuously: they reveal a dead peer.
 			nd := net.Dialer{KeepAlive: -1}
-			nc, err := nd.DialContext(ctx, network, addr)
+			nc, err := nd.DialContext(limited, network, addr)
 			if err != nil {
 				return nil, err
 			}
@@ -154,6 +156,7 @@ func (c *Client) dial(ctx context.Context, url, token string, own []engine.HTTPH
 				_ = nc.Close()
 				return nil, err
 			}
+			uninterrupted = context.AfterFunc(ctx, func() { _ = t.SetDeadline(time.Now()) })
 			return tcp, nil
 		},
 		TLSClientConfig: c.cfg.TLS, ReadBufferSize: readBuffer, WriteBufferSize: 256, WriteBufferPool: &writeBuffers,
@@ -161,6 +164,10 @@ func (c *Client) dial(ctx context.Context, url, token string, own []engine.HTTPH
 	header := requestHeader(own)
 	header.Set(signatureHeader, Sign(token, url))
 	ws, resp, err := d.DialContext(ctx, url, header)
+	if on := uninterrupted(); err == nil && !on {
+		_ = ws.Close()
+		return nil, nil, 0, unreachable(ctx, ctx.Err())
+	}
 	if err == nil {
 		return ws, tcp, 0, nil
 	}

@@ -397,6 +397,29 @@ func TestStopWhileDialling(t *testing.T) {
 	h.none()
 }
 
+func TestStopWhileTheBotKeepsSilent(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	c, h := client(t, Config{}), listen(t)
+	r := request("ws://" + ln.Addr().String())
+	r.Deadline = time.Now().Add(time.Hour)
+	l := c.Connect(r, h)
+	bot, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bot.Close() }()
+	if _, err := bot.Read(make([]byte, 1)); err != nil { // its request has come
+		t.Fatal(err)
+	}
+	l.Stop()
+	wait(t, l.Done())
+	h.none()
+}
+
 func TestABotThatDoesNotCloseIsLeftAfterTheLinger(t *testing.T) {
 	l, p, h, _ := connect(t, Config{LingerTimeout: 50 * time.Millisecond})
 	p.SetCloseHandler(func(int, string) error { return nil })

@@ -19,11 +19,12 @@ type Accounts struct{ db *table.DB }
 // NewAccounts returns the Accounts stored in db.
 func NewAccounts(db *table.DB) *Accounts { return &Accounts{db: db} }
 
-const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation, locked_until"
+const userColumns = "id, email, role, password_hash, active, created_at, last_login_at, token_generation, " +
+	"locked_until, subject"
 
 func scanUser(row pgx.CollectableRow) (u engine.User, err error) {
 	err = row.Scan(&u.ID, &u.Email, &u.Role, &u.PasswordHash, &u.Active, &u.CreatedAt, &u.LastLoginAt,
-		&u.TokenGeneration, &u.LockedUntil)
+		&u.TokenGeneration, &u.LockedUntil, &u.Subject)
 	return u, err
 }
 
@@ -48,6 +49,11 @@ func (s *Accounts) UserByEmail(ctx context.Context, email string) (u engine.User
 	return s.oneUser(ctx, "email = $1", email)
 }
 
+// UserBySubject finds whom an identity provider means.
+func (s *Accounts) UserBySubject(ctx context.Context, subject string) (u engine.User, ok bool, err error) {
+	return s.oneUser(ctx, "subject = $1 AND subject <> ''", subject)
+}
+
 // User returns the user with that identifier; ok is false when there is none.
 func (s *Accounts) User(ctx context.Context, id engine.UserID) (u engine.User, ok bool, err error) {
 	return s.oneUser(ctx, "id = $1", string(id))
@@ -60,13 +66,13 @@ func (s *Accounts) Users(ctx context.Context) ([]engine.User, error) {
 	return list, s.db.Wrap("users not read", err)
 }
 
-// CreateUser stores a new user; ErrUserExists when the address is taken.
+// CreateUser stores a new user; ErrUserExists when the address or the subject is taken.
 func (s *Accounts) CreateUser(ctx context.Context, u engine.User, who engine.Who) error {
 	return s.db.InTx(ctx, "user not stored", func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "+
+		tag, err := tx.Exec(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "+
 			"ON CONFLICT DO NOTHING",
 			string(u.ID), u.Email, u.Role, u.PasswordHash, u.Active, table.OrNow(u.CreatedAt), u.LastLoginAt,
-			u.TokenGeneration, u.LockedUntil)
+			u.TokenGeneration, u.LockedUntil, u.Subject)
 		if err != nil {
 			return err
 		}
@@ -78,7 +84,7 @@ func (s *Accounts) CreateUser(ctx context.Context, u engine.User, who engine.Who
 }
 
 // UpdateUser changes a user: change receives the stored user, under a lock, and may set role,
-// password hash, active and LockedUntil. When the user is deactivated or gets a new password, all
+// password hash, active, Subject and LockedUntil. When the user is deactivated or gets a new password, all
 // sessions and tokens end; a new password also unlocks. It returns ErrLastAdmin when nobody would
 // be left who may change users.
 func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func(*engine.User),
@@ -119,9 +125,9 @@ func (s *Accounts) UpdateUser(ctx context.Context, id engine.UserID, change func
 			}
 		}
 		_, err := tx.Exec(ctx, `UPDATE users SET role = $2, password_hash = $3, active = $4, token_generation = $5,
-			locked_until = $6,
+			locked_until = $6, subject = $7,
 				failed_logins = CASE WHEN $6::timestamptz IS NULL THEN 0 ELSE failed_logins END WHERE id = $1`,
-			string(id), u.Role, u.PasswordHash, u.Active, u.TokenGeneration, u.LockedUntil)
+			string(id), u.Role, u.PasswordHash, u.Active, u.TokenGeneration, u.LockedUntil, u.Subject)
 		if err != nil {
 			return err
 		}

@@ -244,9 +244,17 @@ func (c *checks) suppressions() {
 		if n := w.Intent; n != nil && n.Refused != nil {
 			c.refuse(i, n.Refused)
 		}
-		if n := unsuppressed(w); n != "" {
+		add := func(n engine.PhoneNumber) {
 			numbers.Text(string(n))
 			numbers.Text(c.t.hashed(n))
+		}
+		switch {
+		case dials(w):
+			add(w.Intent.Number)
+		case w.Fresh:
+			for n := range w.Contacts[0].Numbers() {
+				add(n)
+			}
 		}
 	})
 	if numbers.Empty() {
@@ -257,36 +265,37 @@ func (c *checks) suppressions() {
 			return nil
 		}
 		found := map[string]struct{}{}
+		rest := map[string]time.Time{} // the hashes of numbers that rest after an erasure, until when
 		for _, r := range rows {
-			found[string(r[0])] = struct{}{}
-		}
-		c.each(func(i int, w *journal.Write) {
-			n := unsuppressed(w)
-			if n == "" {
-				return
+			if r[1] == nil {
+				found[string(r[0])] = struct{}{}
+			} else if until := column.InstantOf(r[1]); until.After(c.t.now) {
+				rest[string(r[0])] = until
 			}
+		}
+		listed := func(n engine.PhoneNumber) bool {
 			_, plain := found[string(n)]
 			if !plain {
 				_, plain = found[c.t.hashed(n)]
 			}
-			if plain {
+			return plain
+		}
+		c.each(func(i int, w *journal.Write) {
+			switch {
+			case dials(w) && listed(w.Intent.Number), !dials(w) && w.Fresh && w.Contacts[0].StopsFor(listed):
 				c.refuse(i, journal.ErrSuppressed)
+			case dials(w) && len(rest) > 0:
+				if until, ok := rest[c.t.hashed(w.Intent.Number)]; ok {
+					c.refuse(i, journal.Rests(until))
+				}
 			}
 		})
 		return nil
 	})
 }
 
-// unsuppressed is the number that must not be on the suppression list; "" means there is none.
-func unsuppressed(w *journal.Write) engine.PhoneNumber {
-	switch {
-	case w.Intent != nil && !w.Intent.Incoming:
-		return w.Intent.Number
-	case w.Fresh:
-		return w.Contacts[0].Number
-	}
-	return ""
-}
+// dials says that a write is to dial a number, which must not be on the suppression list.
+func dials(w *journal.Write) bool { return w.Intent != nil && !w.Intent.Incoming }
 
 // schedules refuses the dialouts to schedule that are more than may wait, or whose request was answered
 // meanwhile. One that comes again is none of them.

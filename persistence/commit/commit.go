@@ -53,7 +53,7 @@ var statements = map[string]string{
 		WHERE n.incarnation = ANY($1::integer[]) AND (w.incarnation IS NOT NULL OR n.left_at IS NOT NULL)
 		AND w.incarnation IS DISTINCT FROM ($2::integer[])[1]`,
 	"ends":       "SELECT id, ended_at FROM attempts WHERE id = ANY($1::uuid[]) AND NOT live",
-	"suppressed": "SELECT number FROM suppressions WHERE number = ANY($1::text[])",
+	"suppressed": "SELECT number, until FROM suppressions WHERE number = ANY($1::text[])",
 	// The first contact at or after each position in the index by number: with an equality a plan
 	// made while the table was nearly empty could read a whole campaign.
 	"known": `SELECT u.id FROM unnest($1::text[], $2::text[], $3::uuid[]) AS u(campaign_id, number, id)
@@ -186,6 +186,15 @@ var statements = map[string]string{
 		WHERE excluded.created_at >= t.created_at`,
 	"suppressions": `INSERT INTO suppressions (number, reason, created_at)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[]) ON CONFLICT (number) DO NOTHING`,
+	"statuses": `INSERT INTO webhook_callbacks AS t (subject, webhook_id, url, types, created_at)
+		SELECT u.subject, u.webhook, u.url, string_to_array(u.types, ','), u.at
+		FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
+			AS u(subject, webhook, url, types, at)
+		ON CONFLICT (subject) DO UPDATE SET webhook_id = excluded.webhook_id, url = excluded.url, types = excluded.types,
+		created_at = excluded.created_at
+		WHERE excluded.created_at >= t.created_at`,
+	"mentioned": table.Mention,
+
 	"bulk":   table.CloseWaiting,
 	"retune": table.Retune,
 }

@@ -50,6 +50,7 @@ type gathered struct {
 	bulks        []bulkOf
 	retunes      []retuneOf
 	schedules    []*campaign.ScheduledDialout
+	statuses     []*journal.StatusCallback
 
 	contactAt  map[engine.ContactID]int
 	attemptAt  map[engine.AttemptID]int
@@ -97,7 +98,8 @@ func (g *gathered) reset() {
 	g.events, g.released, g.lost = g.events[:0], g.released[:0], g.lost[:0]
 	g.exclusions, g.suppressions, g.bulks = g.exclusions[:0], g.suppressions[:0], g.bulks[:0]
 	clear(g.schedules)
-	g.retunes, g.schedules = g.retunes[:0], g.schedules[:0]
+	clear(g.statuses)
+	g.retunes, g.schedules, g.statuses = g.retunes[:0], g.schedules[:0], g.statuses[:0]
 	clear(g.contactAt)
 	clear(g.attemptAt)
 	clear(g.campaignAt)
@@ -162,6 +164,9 @@ func (g *gathered) add(w *journal.Write) {
 	if w.Schedule != nil {
 		g.schedules = append(g.schedules, w.Schedule)
 	}
+	if w.Status != nil {
+		g.statuses = append(g.statuses, w.Status)
+	}
 	if w.Retune != nil {
 		g.retunes = append(g.retunes, retuneOf{w.Campaign, w.Retune})
 	}
@@ -180,6 +185,7 @@ func (g *gathered) sort() {
 	g.exclusions = lastOf(g.exclusions, func(x *journal.Exclusion) string {
 		return string(x.Campaign) + "\x00" + string(x.Number) + "\x00" + matchKey(x.Match)
 	})
+	g.statuses = lastOf(g.statuses, func(x *journal.StatusCallback) string { return x.Subject })
 	g.suppressions = lastOf(g.suppressions, func(x *journal.Suppression) string { return string(x.Number) })
 }
 

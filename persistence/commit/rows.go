@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -72,6 +73,8 @@ func (t *commit) queueRows() error {
 	if err := t.queueSchedules(); err != nil {
 		return err
 	}
+	t.queueStatuses()
+	t.queueMentions()
 	for _, b := range r.bulks {
 		t.queueSweep("bulk", b.campaign, string(b.To), &b.Sweep)
 	}
@@ -266,6 +269,38 @@ func (t *commit) queueSuppressions() {
 		created.Instant(table.OrNow(x.CreatedAt))
 	}
 	t.queue("suppressions", [][]byte{numbers.Param(), reasons.Param(), created.Param()}, nothing)
+}
+
+func (t *commit) queueStatuses() {
+	list := t.g.rows.statuses
+	if len(list) == 0 {
+		return
+	}
+	subjects, endpoints, urls, types := t.arrayOf(0, pgtype.UUIDOID), t.texts(1), t.texts(2), t.texts(3)
+	at := t.arrayOf(4, pgtype.TimestamptzOID)
+	for _, x := range list {
+		subjects.ID(x.Subject)
+		endpoints.Text(x.Endpoint)
+		urls.Text(x.URL)
+		types.Text(strings.Join(x.Types, ","))
+		at.Instant(x.At)
+	}
+	t.queue("statuses", [][]byte{subjects.Param(), endpoints.Param(), urls.Param(), types.Param(), at.Param()}, nothing)
+}
+
+// queueMentions notes the contacts that a trigger or an operator has named.
+func (t *commit) queueMentions() {
+	ids := t.arrayOf(0, pgtype.UUIDOID)
+	n := 0
+	for _, e := range t.g.rows.events {
+		if e.Mentions() && e.Contact != "" {
+			ids.ID(string(e.Contact))
+			n++
+		}
+	}
+	if n > 0 {
+		t.queue("mentioned", [][]byte{ids.Param()}, nothing)
+	}
 }
 
 func (t *commit) queueSchedules() error {

@@ -27,11 +27,14 @@ import (
 type Roster struct {
 	db       *table.DB
 	byNumber pool.Together[table.NumberOf, contact.Contact]
+	// searching has an entry for each search that runs, waiting for each that runs or waits.
+	searching, waiting chan struct{}
 }
 
 // NewRoster returns the Roster stored in db.
 func NewRoster(db *table.DB) *Roster {
-	r := &Roster{db: db}
+	r := &Roster{db: db, searching: make(chan struct{}, searchers),
+		waiting: make(chan struct{}, searchers+searchersWaiting)}
 	r.byNumber.Ask = r.contactsByNumber
 	return r
 }
@@ -177,7 +180,7 @@ func (s *Roster) ResultsOverdue(ctx context.Context, id engine.CampaignID, now t
 
 // Contacts returns one page of a campaign's contacts in list order, each with its attempts of all
 // runs, and the total. The filter is one of contact.Filters or ""; a page may be limited to one
-// number, or to the contacts that the callbacks panel counts under a word.
+// number, to those that a search finds, or to those that the callbacks panel counts under a word.
 func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campaign.Page) (list campaign.ContactList,
 	err error) {
 	where, args := "WHERE c.campaign_id = $1", []any{string(id)}
@@ -197,6 +200,14 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 		args = append(args, page.Phone.E164())
 		n := "$" + strconv.Itoa(len(args))
 		where += " AND c.id IN (" + table.WithNumber("$1", n) + ")"
+	}
+	if page.Search != nil {
+		ids, err := s.matching(ctx, id, page.Search)
+		if err != nil {
+			return list, err
+		}
+		args = append(args, ids)
+		where += " AND c.id = ANY($" + strconv.Itoa(len(args)) + "::uuid[])"
 	}
 	if page.Callback != "" {
 		args = append(args, page.Callback.Among())
@@ -242,8 +253,8 @@ func (s *Roster) Contacts(ctx context.Context, id engine.CampaignID, page campai
 	return list, err
 }
 
-// callsBack returns the calls that came in and return one of the attempts, oldest first. An index finds
-// them by their number, which is that of the attempt.
+// callsBack returns the calls that came in and return one of the attempts, oldest first, the newest of each
+// contact. An index finds them by their number, which is that of the attempt.
 func (s *Roster) callsBack(ctx context.Context, of []attempt.Attempt) ([]attempt.Attempt, error) {
 	if len(of) == 0 {
 		return nil, nil
@@ -252,8 +263,11 @@ func (s *Roster) callsBack(ctx context.Context, of []attempt.Attempt) ([]attempt
 	for i := range of {
 		numbers[i], ids[i] = of[i].To.E164(), string(of[i].ID)
 	}
-	return s.db.Attempts(ctx, "WHERE a.to_number = ANY($1::text[]) AND a.inbound AND a.returns = ANY($2::uuid[]) "+
-		"ORDER BY a.id", numbers, ids)
+	return s.db.Attempts(ctx, `WHERE a.id IN (SELECT id FROM (
+			SELECT b.id, row_number() OVER (PARTITION BY o.contact_id ORDER BY b.id DESC) AS nth
+			FROM attempts b JOIN attempts o ON o.id = b.returns
+			WHERE b.to_number = ANY($1::text[]) AND b.inbound AND b.returns = ANY($2::uuid[])
+		) newest WHERE nth <= $3) ORDER BY a.id`, numbers, ids, campaign.CallsBackMost)
 }
 
 // ContactView returns one contact of a campaign with its attempts of all runs and the calls that return
@@ -285,7 +299,7 @@ func (s *Roster) ContactFacts(ctx context.Context, c *contact.Contact, order con
 	}
 	err = s.db.Read.QueryRow(ctx, `SELECT
 			NOT EXISTS (SELECT FROM unnest($5::text[], $7::text[]) o(number, hash)
-				WHERE NOT EXISTS (SELECT FROM suppressions s WHERE s.number IN (o.number, o.hash))),
+				WHERE NOT EXISTS (SELECT FROM suppressions s WHERE s.number IN (o.number, o.hash) AND s.until IS NULL)),
 			EXISTS (SELECT FROM exclusions WHERE campaign_id = $2 AND number = ANY($6::text[]) AND match = '{}'
 				AND NOT lifted),
 			EXISTS (SELECT FROM number_holds WHERE number = $1 AND (hold_until IS NULL OR hold_until > $3)),

@@ -55,6 +55,9 @@ func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (re
 		if err := keepAnswer(ctx, tx, &add, became); err != nil {
 			return err
 		}
+		if err := mention(ctx, tx, became); err != nil {
+			return err
+		}
 		if report.Added > 0 {
 			ev := add.Event
 			ev.Data.Count = report.Added
@@ -71,6 +74,21 @@ func (s *Roster) AddContacts(ctx context.Context, add journal.ContactInsert) (re
 		return nil
 	})
 	return report, err
+}
+
+// mention notes that a list has named contacts that the campaign had.
+func mention(ctx context.Context, tx pgx.Tx, became []campaign.BatchResult) error {
+	var ids []string
+	for i := range became {
+		if b := &became[i]; b.Status == campaign.RowDuplicate && b.ContactID != "" {
+			ids = append(ids, string(b.ContactID))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, table.Mention, ids)
+	return err
 }
 
 // addRowsOf inserts rows and returns the result for each contact of the list.

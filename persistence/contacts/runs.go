@@ -27,7 +27,7 @@ const begins = "callback = '', callback_of = NULL, callback_at = NULL, callback_
 	"callbacks_cancelled = 0, ends = 0"
 
 // leaveOut carries the contacts that were connected before into a run for the unreached, as final.
-const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, result_due_at = NULL,
+const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, due_otherwise = NULL, result_due_at = NULL,
 	exclude_after_call = false,
 		state = CASE WHEN state NOT IN ('pending', 'unanswered', 'connected') THEN state
 			WHEN has_result THEN 'completed' ELSE 'failed' END,
@@ -42,8 +42,15 @@ const leaveOut = `UPDATE contacts SET run = $2, due_pass = 0, due_at = NULL, res
 // in the next run both count as excluded.
 const outOfRuns = "(c.state = 'excluded' OR starts_with(c.number, '" + engine.ErasedPrefix + "'))"
 
-// stopped is what stays of a contact's choice among its numbers.
-var stopped = strconv.Itoa(int(contact.ChoiceStopped))
+// callsBack covers those whose call to us keeps them from being dialled.
+const callsBack = "(c.calls_back_until > greatest($3::timestamptz, c.not_before))"
+
+// stopped is the mark of a person who asked not to be called; choiceKept is what stays of a contact's choice
+// among its numbers.
+var (
+	stopped    = strconv.Itoa(int(contact.ChoiceStopped))
+	choiceKept = strconv.Itoa(int(contact.ChoiceKept))
+)
 
 // ResetContacts prepares the contacts for a run: 0 attempts, pending and due at now, except for the
 // excluded and the erased, and with unreached also those that were connected before. Their state in
@@ -70,12 +77,15 @@ func (s *Roster) ResetContacts(ctx context.Context, id engine.CampaignID, run in
 		_, err = tx.Exec(ctx, `UPDATE contacts c SET run = $2, used = 0, unconsumed = 0,
 				max = coalesce((k.settings->>'max_attempts')::integer, c.max),
 				last_outcome = '', last_disposition = '', last_talk = 0, longest_talk = 0, tries = 0,
-					choice = c.choice & `+stopped+`, connected_once = false,
+					choice = c.choice & `+choiceKept+`, connected_once = false,
 					has_result = false, rang_unanswered = false,
 				due_pass = 1, result_due_at = NULL, exclude_after_call = false, last_conversation = NULL, `+begins+`,
 				reason = CASE WHEN c.state = 'excluded' THEN c.reason
-					WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`' ELSE '' END,
-				due_at = CASE WHEN `+outOfRuns+` THEN NULL ELSE greatest($3::timestamptz, c.not_before) END,
+					WHEN `+outOfRuns+` THEN '`+history.ErasedReason+`'
+					WHEN `+callsBack+` THEN '`+contact.ReasonCallsBack+`' ELSE '' END,
+				due_at = CASE WHEN `+outOfRuns+` THEN NULL
+					ELSE greatest($3::timestamptz, c.not_before, c.calls_back_until) END,
+				due_otherwise = CASE WHEN NOT `+outOfRuns+` AND `+callsBack+` THEN greatest($3::timestamptz, c.not_before) END,
 				due_class = CASE WHEN `+outOfRuns+` THEN c.due_class ELSE 2 END,
 				state = CASE WHEN `+outOfRuns+` THEN 'excluded' ELSE 'pending' END,
 				attempt_id = NULL, updated_at = $3, version = c.version + 1
@@ -133,7 +143,7 @@ func endOf(alias string) string {
 }
 
 // restored are the columns that go back to their values in the previous run; an exclusion made
-// meanwhile stays.
+// meanwhile stays, and so does what a person asked for.
 var restored = func() string {
 	var b strings.Builder
 	since := func(column, value string) { // the value after a later exclusion
@@ -142,11 +152,14 @@ var restored = func() string {
 	}
 	for _, c := range table.ContactColumns {
 		switch c.Name {
-		case "id", "campaign_id", "number", "alternates", "position", "created_at", "version":
+		case "id", "campaign_id", "number", "alternates", "position", "created_at", "version", "calls_back",
+			"calls_back_until":
 			continue
+		case "choice":
+			b.WriteString("choice = r.choice | (c.choice & " + choiceKept + "), ")
 		case "state":
 			b.WriteString("state = CASE WHEN c.state = 'excluded' THEN c.state ELSE r.state END, ")
-		case "due_at", "result_due_at":
+		case "due_at", "due_otherwise", "result_due_at":
 			since(c.Name, "NULL")
 		case "callback":
 			since(c.Name, "CASE WHEN r.callback IN ('requested', 'pending') THEN 'cancelled' ELSE r.callback END")

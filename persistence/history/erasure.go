@@ -14,6 +14,7 @@ import (
 	"dialler/engine/journal"
 	"dialler/engine/pacing"
 	"dialler/engine/spine"
+	"dialler/persistence/column"
 	"dialler/persistence/pool"
 	"dialler/persistence/recordings"
 	"dialler/persistence/table"
@@ -94,9 +95,13 @@ func (s *Records) Traces(ctx context.Context, n engine.PhoneNumber) (t Traces, e
 }
 
 // attemptsOfPerson is the SQL condition that an attempt is one of a person's whose first number is $1,
-// whichever number it called.
-const attemptsOfPerson = `(a.campaign_id, a.contact_id) IN (SELECT k.campaign_id, k.id FROM campaigns c, contacts k
-	WHERE k.campaign_id = c.id AND k.number = $1)`
+// whichever number it called, or a call back that returns one: such a call has its number, by which an
+// index finds it.
+const attemptsOfPerson = `a.id IN (WITH own AS (
+		SELECT o.id, o.to_number FROM campaigns c, contacts k, attempts o WHERE k.campaign_id = c.id AND k.number = $1
+			AND o.campaign_id = k.campaign_id AND o.contact_id = k.id
+	) SELECT id FROM own UNION ALL
+	SELECT b.id FROM own JOIN attempts b ON b.to_number = own.to_number AND b.inbound AND b.returns = own.id)`
 
 // Persons lists whom an erasure of a number erases, each as a person: the persons who have it, by their
 // first numbers, before them their other numbers that nobody else has, and last the number itself.
@@ -193,6 +198,9 @@ var erase = []struct {
 	// Messages that are not delivered yet never will be.
 	{"webhooks", `DELETE FROM webhook_messages m WHERE m.subject IN (SELECT a.id FROM attempts a WHERE a.to_number = $1
 		UNION SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1)`},
+	{"status callbacks", `DELETE FROM webhook_callbacks b WHERE b.subject IN (SELECT a.id FROM attempts a
+		WHERE a.to_number = $1
+		UNION SELECT k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id AND k.number = $1)`},
 	{"ladders", "DELETE FROM sip_ladders l USING attempts a WHERE a.to_number = $1 AND l.attempt_id = a.id"},
 	{"recordings", `, gone AS (
 			UPDATE recordings r SET deleted_at = now() FROM attempts a WHERE a.to_number = $1 AND r.attempt_id = a.id
@@ -229,10 +237,18 @@ var erase = []struct {
 		FROM campaigns c WHERE k.campaign_id = c.id AND k.number = $1`},
 	{"exclusions", "UPDATE exclusions x SET number = $2, reason = '" + ErasedReason +
 		"' FROM campaigns c WHERE x.campaign_id = c.id AND x.number = $1"},
-	{"rejected rows", `UPDATE import_rejected SET number = $2, message = 'the person was erased'
+	{"rejected rows", `UPDATE import_rejected SET number = $2, message = 'the person was erased', record = ''
 		WHERE EXISTS (SELECT FROM unnest(string_to_array($3, ' ')) d
 			WHERE right(regexp_replace(number, '\D', '', 'g'), length(d)) = d)`},
+	// Where it is a further number, or in any other cell, the row stays and its cells go. Records are there for
+	// some days only and have an index (retention.go).
+	{"records of rejected rows", "UPDATE import_rejected SET record = '' WHERE record <> '' AND record ~ " + grouped},
 }
+
+// grouped is the SQL of a pattern of the last digits of the person's numbers, as people group them. Digits of
+// neighbouring cells are not taken together: what separates cells is no separator within a number.
+const grouped = `(SELECT string_agg(regexp_replace(d, '(.)', '\1[ ./()\\u00a0\\u2011\\u2013-]*', 'g'), '|')
+		FROM unnest(string_to_array($3, ' ')) d WHERE d ~ '^\d+$')`
 
 // tells is the SQL condition that a text contains the last digits of one of the person's numbers,
 // however they are grouped.
@@ -251,6 +267,10 @@ const lastDigits = 7
 func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err error) {
 	err = s.db.InTx(ctx, "person not erased", func(tx pgx.Tx) error {
 		out = Erased{}
+		// No contacts are read into the search meanwhile. First: it may be waited for.
+		if _, err := tx.Exec(ctx, table.LockSearched); err != nil {
+			return err
+		}
 		// Whoever makes messages of events has read the number before, or will not find it any more.
 		if _, err := tx.Exec(ctx, "SELECT FROM webhook_follower FOR UPDATE"); err != nil {
 			return err
@@ -306,6 +326,9 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 				out.Recordings = int(tag.RowsAffected())
 			}
 		}
+		if err := eraseSearched(ctx, tx, e.Tombstone); err != nil {
+			return err
+		}
 		tombstone := sha256.Sum256([]byte(e.Tombstone.E164()))
 		if err := s.spine.Note(ctx, tx, spine.KindErasure, spine.Erasure{Tombstone: hex.EncodeToString(tombstone[:]),
 			Contacts: out.Contacts, Attempts: out.Attempts}); err != nil {
@@ -322,6 +345,24 @@ func (s *Records) ErasePerson(ctx context.Context, e Erasure) (out Erased, err e
 		s.spine.Written()
 	}
 	return out, err
+}
+
+// eraseSearched removes the contacts with a tombstone from what is searched.
+func eraseSearched(ctx context.Context, tx pgx.Tx, tombstone engine.PhoneNumber) error {
+	rows, _ := tx.Query(ctx, "SELECT c.id, k.id FROM campaigns c, contacts k WHERE k.campaign_id = c.id "+
+		"AND k.number = $1", tombstone.E164())
+	of := map[string]string{}
+	var campaign, id string
+	_, err := pgx.ForEachRow(rows, []any{&campaign, column.Hex(&id)}, func() error {
+		of[campaign] = id
+		return nil
+	})
+	for campaign, id := range of {
+		if err == nil {
+			_, err = tx.Exec(ctx, table.BlankSearched, campaign, []string{id})
+		}
+	}
+	return err
 }
 
 // going begins the rows of an erasure with those that will be gone, or whose name will be another one.

@@ -57,8 +57,19 @@ const closedRun = `(r.run < c.run OR (r.run = c.run AND c.state IN ('completed',
 	AND NOT EXISTS (SELECT FROM attempts l WHERE l.campaign_id = c.id AND l.live)
 	AND NOT EXISTS (SELECT FROM contacts k WHERE k.campaign_id = c.id AND k.result_due_at IS NOT NULL)))`
 
+// How long the rows of a file that became no contacts are kept whole, so that they can be downloaded and
+// corrected. Their lines, numbers and reasons stay with the import.
+const (
+	recordsKept = 7 * 24 * time.Hour
+	// A check, or a file that failed, is followed by another one.
+	checkedRecordsKept = 24 * time.Hour
+)
+
 // Retain drops everything whose retention has passed at now.
 func (s *Records) Retain(ctx context.Context, now time.Time, keep Keep) (d Dropped, err error) {
+	if err = s.dropRecords(ctx, now); err != nil {
+		return d, err
+	}
 	if keep.Ladders > 0 {
 		if d.Ladders, err = s.dropLadders(ctx, now.Add(-keep.Ladders)); err != nil {
 			return d, err
@@ -93,6 +104,27 @@ func (s *Records) dropLadders(ctx context.Context, before time.Time) (n int, err
 			return n, nil
 		}
 	}
+}
+
+// dropRecords empties the records of rejected rows, an import at a time. It steps from one import that has some
+// to the next by their index.
+func (s *Records) dropRecords(ctx context.Context, now time.Time) error {
+	rows, _ := s.db.Read.Query(ctx, `WITH RECURSIVE has AS (
+			(SELECT r.import_id FROM import_rejected r WHERE r.record <> '' ORDER BY r.import_id LIMIT 1)
+			UNION ALL
+			SELECT (SELECT r.import_id FROM import_rejected r WHERE r.record <> '' AND r.import_id > h.import_id
+				ORDER BY r.import_id LIMIT 1)
+			FROM has h WHERE h.import_id IS NOT NULL
+		) SELECT h.import_id::text FROM has h JOIN imports i ON i.id = h.import_id
+		WHERE i.finished_at <= CASE WHEN i.state = 'active' THEN $1::timestamptz ELSE $2::timestamptz END`,
+		now.Add(-recordsKept), now.Add(-checkedRecordsKept))
+	due, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, id := range due {
+		if err == nil {
+			_, err = s.db.Read.Exec(ctx, "UPDATE import_rejected SET record = '' WHERE import_id = $1 AND record <> ''", id)
+		}
+	}
+	return s.db.Wrap("old records of files not dropped", err)
 }
 
 type runOf struct {

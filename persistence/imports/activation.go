@@ -2,6 +2,7 @@ package imports
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,6 +11,7 @@ import (
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
 	"dialler/engine/journal"
+	"dialler/persistence/column"
 	"dialler/persistence/pool"
 	"dialler/persistence/table"
 )
@@ -68,7 +70,7 @@ func (s *Files) CheckImport(ctx context.Context, k journal.Check) (imp campaign.
 			err := pgx.BeginFunc(ctx, session.conn, func(tx pgx.Tx) error {
 				t := activation{store: s, ctx: ctx, tx: tx, listed: session.rejected,
 					Activation: journal.Activation{Import: k.Import, Campaign: k.Campaign, Staged: k.Staged,
-						Sticky: k.Sticky, Since: k.Since}}
+						Sticky: k.Sticky, Since: k.Since, Layout: k.Layout}}
 				imp, err = t.check(k.At)
 				return err
 			})
@@ -88,7 +90,8 @@ type activation struct {
 	ctx    context.Context
 	tx     pgx.Tx
 	passes int
-	listed int // rejected rows that are listed
+	base   int64 // the positions of its contacts come after it
+	listed int   // rejected rows that are listed
 	lifted []engine.PhoneNumber
 	rows   *table.Rows
 }
@@ -155,6 +158,7 @@ func (t *activation) run(gate func(context.Context) (journal.Gate, error)) (out 
 	if out.Readmit, err = t.readmit(); err != nil {
 		return out, err
 	}
+	counts.Readmitted = len(out.Readmit)
 	out.Import, err = t.finish(g, counts)
 	return out, err
 }
@@ -173,17 +177,12 @@ func (t *activation) refuse() (suppressed, excluded int, err error) {
 	if staged != t.Staged {
 		return 0, 0, journal.ErrImportLost
 	}
-	suppressed, err = t.exec(`UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x
-		WHERE r.import_id = $1 AND x.number = r.number`, t.id())
-	if err != nil {
-		return 0, 0, err
-	}
-	erased, err := t.refuseErased()
+	suppressed, err = t.refuseSuppressed()
 	if err != nil {
 		return 0, 0, err
 	}
 	excluded, err = t.exclude("excluded")
-	return suppressed + erased, excluded, err
+	return suppressed, excluded, err
 }
 
 // check is a run without inserting contacts.
@@ -210,22 +209,41 @@ func (t *activation) check(at time.Time) (imp campaign.Import, err error) {
 			return imp, err
 		}
 	}
-	return t.report(campaign.ImportChecked, at, campaign.Import{
+	readmitted, err := t.readmitted()
+	if err != nil {
+		return imp, err
+	}
+	return t.report(campaign.ImportChecked, at, campaign.Import{Readmitted: readmitted,
 		Added: t.Staged - suppressed - refused - duplicates, Duplicate: duplicates, Excluded: suppressed + refused})
 }
 
-// refuseErased marks the rows of erased persons who must not be called.
-func (t *activation) refuseErased() (rows int, err error) {
-	var some bool
-	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1))",
-		table.HashPrefix).Scan(&some)
-	if err != nil || !some {
+// refuseSuppressed marks the rows of people whose numbers are all on the suppression list, as they are or as
+// those of erased persons who must not be called.
+func (t *activation) refuseSuppressed() (rows int, err error) {
+	var erased bool
+	err = t.tx.QueryRow(t.ctx, "SELECT EXISTS (SELECT FROM suppressions WHERE starts_with(number, $1) AND until IS NULL)",
+		table.HashPrefix).Scan(&erased)
+	if err != nil {
 		return 0, err
 	}
+	refuse := func(first, forms string, args ...any) (int, error) {
+		return t.exec(`UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1
+			AND r.outcome IS NULL AND x.until IS NULL AND x.number = `+first+` AND (r.alternates = '' OR NOT EXISTS (
+				SELECT FROM unnest(`+table.NumbersAfterFirst("r")+`) o(number) WHERE NOT EXISTS (
+					SELECT FROM suppressions s WHERE s.until IS NULL AND s.number IN (`+forms+`))))`,
+			append([]any{t.id()}, args...)...)
+	}
+	if !erased {
+		return refuse("r.number", "o.number")
+	}
+	hash := func(column string) string { return table.HashInSQL(column, "$2", "$3") }
 	inner, outer := t.store.db.HashPads()
-	return t.exec("UPDATE import_rows r SET outcome = 'suppressed' FROM suppressions x WHERE r.import_id = $1 "+
-		"AND r.outcome IS NULL AND x.number = "+
-		table.HashInSQL("r.number", "$2", "$3"), t.id(), inner, outer)
+	forms := "o.number, " + hash("o.number")
+	if rows, err = refuse("r.number", forms, inner, outer); err != nil {
+		return rows, err
+	}
+	more, err := refuse(hash("r.number"), forms, inner, outer)
+	return rows + more, err
 }
 
 // otherNumbers are the numbers of an import's rows after the first, each with its row.
@@ -291,17 +309,19 @@ func (t *activation) exclude(outcome string) (rows int, err error) {
 // insert makes contacts of the accepted rows. No statement joins the rows that it makes: they have
 // no statistics yet, so the planner expected a few of them and joined each with each.
 func (t *activation) insert() (added int, err error) {
-	added, err = t.exec(`WITH base AS MATERIALIZED (
-			SELECT coalesce(max(position), 0) AS position FROM contacts WHERE campaign_id = $2
-		)
-		INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, created_at,
-			updated_at, version, not_before, expires_at, precedence, alternates)
-			SELECT r.id, $2, r.number, base.position + r.line, $3, $4,
+	err = t.tx.QueryRow(t.ctx, "SELECT coalesce(max(position), 0) FROM contacts WHERE campaign_id = $1",
+		string(t.Campaign)).Scan(&t.base)
+	if err != nil {
+		return 0, err
+	}
+	added, err = t.exec(`INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at,
+			due_class, created_at, updated_at, version, not_before, expires_at, precedence, alternates)
+			SELECT r.id, $2, r.number, $8 + r.line, $3, $4,
 			'`+string(contact.Pending)+`', $5, greatest($6, r.not_before), $7, $6, $6, 1,
 				r.not_before, r.expires_at, r.precedence, r.alternates
-			FROM import_rows r, base WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
+			FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NULL ORDER BY r.line
 			ON CONFLICT (campaign_id, number) DO NOTHING`, t.id(), string(t.Campaign), t.Source, t.Run, t.Max, t.At,
-		int(t.DueClass))
+		int(t.DueClass), t.base)
 	if err != nil {
 		return 0, err
 	}
@@ -330,15 +350,20 @@ func (t *activation) withdraw() (rows, inserted int, err error) {
 	if _, err = t.exec("DELETE FROM contact_variables v "+mine+"v.contact_id = r.id", t.id()); err != nil {
 		return rows, 0, err
 	}
-	inserted, err = t.exec("DELETE FROM contacts c "+mine+"c.id = r.id", t.id())
+	if inserted, err = t.exec("DELETE FROM contacts c "+mine+"c.id = r.id", t.id()); err != nil || inserted == 0 {
+		return rows, inserted, err
+	}
+	_, err = t.exec(`WITH gone AS MATERIALIZED (SELECT array_agg(r.id) AS ids FROM import_rows r
+			WHERE r.import_id = $2 AND r.outcome = 'withdrawn')
+		`+strings.ReplaceAll(table.BlankSearched, "$2::uuid[]", "(SELECT ids FROM gone)"), string(t.Campaign), t.id())
 	return rows, inserted, err
 }
 
-const listDuplicates = `INSERT INTO import_rejected (import_id, line, number, reason, message)
+const listDuplicates = `INSERT INTO import_rejected (import_id, line, number, reason, message, record)
 		SELECT $1, r.line, r.number, $2, CASE WHEN EXISTS (SELECT FROM import_rows e
 				WHERE e.import_id = $1 AND e.number = r.number AND e.line < r.line)
 			THEN 'the number stands on an earlier line of the file'
-				ELSE 'the campaign has a contact with this number' END
+				ELSE 'the campaign has a contact with this number' END, r.record
 		FROM import_rows r `
 
 func (t *activation) listDuplicates(n int) error {
@@ -358,10 +383,10 @@ func (t *activation) listRefused() error {
 	if t.listed >= campaign.RejectedCap {
 		return nil
 	}
-	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message)
+	listed, err := t.exec(`INSERT INTO import_rejected (import_id, line, number, reason, message, record)
 		SELECT $1, r.line, r.number, CASE r.outcome WHEN 'suppressed' THEN $2 ELSE $3 END,
 			CASE r.outcome WHEN 'suppressed' THEN 'the number is on the suppression list'
-				ELSE 'the contact is excluded from this campaign' END
+				ELSE 'the contact is excluded from this campaign' END, r.record
 		FROM import_rows r WHERE r.import_id = $1 AND r.outcome IS NOT NULL AND (r.outcome = 'withdrawn'
 			OR NOT EXISTS (SELECT FROM import_rejected e WHERE e.import_id = $1 AND e.line = r.line))
 		ORDER BY r.line LIMIT $4
@@ -402,14 +427,28 @@ func (t *activation) readmit() ([]campaign.NewContact, error) {
 	}
 	rows, _ := t.tx.Query(t.ctx, `SELECT DISTINCT ON (r.number) r.number, r.variables, r.not_before, r.expires_at,
 			nullif($5 - r.precedence, $5), r.alternates FROM import_rows r
-		JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
-		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id AND c.state = 'excluded' AND c.updated_at < $3
+		JOIN contacts c ON `+readmits+`
+		WHERE r.import_id = $1 AND r.outcome IS NULL AND c.id <> r.id
 		ORDER BY r.number, r.line LIMIT $4`, t.id(), string(t.Campaign), t.Since, journal.ReadmitCap,
 		contact.DefaultPriority)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c campaign.NewContact, err error) {
 		err = row.Scan(&c.Number, &c.Variables, &c.Times.NotBefore, &c.Times.ExpiresAt, &c.Times.Priority, &c.Alternates)
 		return c, err
 	})
+}
+
+// readmits is the condition that adding row r makes contact c callable again.
+const readmits = "c.campaign_id = $2 AND c.number = r.number AND c.state = 'excluded' AND c.updated_at < $3"
+
+// readmitted counts the contacts that readmit would list, of rows that a check found to be duplicates.
+func (t *activation) readmitted() (n int, err error) {
+	if t.Sticky {
+		return 0, nil
+	}
+	err = t.tx.QueryRow(t.ctx, "SELECT least(count(DISTINCT r.number), $4) FROM import_rows r JOIN contacts c ON "+
+		readmits+" WHERE r.import_id = $1 AND r.outcome = 'duplicate'", t.id(), string(t.Campaign), t.Since,
+		journal.ReadmitCap).Scan(&n)
+	return n, err
 }
 
 // checkEpoch ensures that the gate's owner owns the campaign until the commit: a takeover waits for
@@ -436,6 +475,9 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 	if err := t.settled(); err != nil {
 		return imp, err
 	}
+	if err := t.mark(counts.Duplicate); err != nil {
+		return imp, err
+	}
 	var events []journal.Event
 	if counts.Added > 0 {
 		ev := g.Event
@@ -444,6 +486,20 @@ func (t *activation) finish(g journal.Gate, counts campaign.Import) (imp campaig
 	}
 	// Last: it takes the head of the campaign's chain.
 	return imp, t.store.db.TellWritten(t.ctx, t.tx, t.rows, events...)
+}
+
+// mark notes which contacts the import became, and which of others' it has named.
+func (t *activation) mark(duplicates int) error {
+	_, err := t.exec(`INSERT INTO import_contacts (import_id, campaign_id, run, added_at, first_position, last_position,
+		reached) SELECT $1, $2, $3, $4, $5, $5 + coalesce(max(line), 0), $5 FROM import_rows WHERE import_id = $1`,
+		t.id(), string(t.Campaign), t.Run, t.At, t.base)
+	if err == nil && duplicates > 0 {
+		_, err = t.exec(`INSERT INTO contact_mentions (contact_id) SELECT DISTINCT c.id FROM import_rows r
+			JOIN contacts c ON c.campaign_id = $2 AND c.number = r.number
+			WHERE r.import_id = $1 AND r.outcome IS NULL AND c.created_at <> $3 ON CONFLICT DO NOTHING`, t.id(),
+			string(t.Campaign), t.At)
+	}
+	return err
 }
 
 // written adds the new contacts. That takes a while, so it is done before the gate.
@@ -473,9 +529,10 @@ func (t *activation) report(state campaign.ImportState, at time.Time, counts cam
 		return imp, err
 	}
 	rows, _ := t.tx.Query(t.ctx, `WITH i AS (UPDATE imports SET state = $6, added = $2, duplicate = $3, excluded = $4,
-		finished_at = $5
+		finished_at = $5, encoding = $7, delimiter = $8, header = $9, readmitted = $10
 		WHERE id = $1 AND state = 'activating' RETURNING *)
-		SELECT `+importColumns+" FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, at, string(state))
+		SELECT `+importColumns+", NULL::jsonb FROM i", t.id(), counts.Added, counts.Duplicate, counts.Excluded, at,
+		string(state), t.Layout.Encoding, t.Layout.Delimiter, column.Clean(t.Layout.Header), counts.Readmitted)
 	list, err := pgx.CollectRows(rows, scanImport)
 	if err == nil && len(list) == 0 {
 		return imp, journal.ErrImportGone

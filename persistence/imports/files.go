@@ -92,10 +92,10 @@ func (s *Files) begin(ctx context.Context, session *importSession, imp campaign.
 		return err
 	}
 	tag, err := session.conn.Exec(ctx, `INSERT INTO imports (id, campaign_id, state, filename, created_at, created_by,
-		dry_run, key_id, token, request_hash)
-		SELECT $1, c.id, 'staging', $3, $4, $5, $6, $7, $8, $9 FROM campaigns c WHERE c.id = $2`,
+		dry_run, key_id, token, request_hash, country)
+		SELECT $1, c.id, 'staging', $3, $4, $5, $6, $7, $8, $9, $10 FROM campaigns c WHERE c.id = $2`,
 		string(imp.ID), string(imp.Campaign), column.Clean(imp.Filename), imp.CreatedAt, imp.CreatedBy, imp.DryRun,
-		string(imp.Idempotency.Key), imp.Idempotency.Token, imp.Idempotency.BodyHash)
+		string(imp.Idempotency.Key), imp.Idempotency.Token, imp.Idempotency.BodyHash, imp.Country)
 	switch _, constraint := failure.SQLState(err); constraint {
 	case "imports_open":
 		return errImportInProgress
@@ -203,7 +203,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 		return nil
 	}
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rows"}, []string{"import_id", "line", "id", "number", "hash",
-		"variables", "not_before", "expires_at", "precedence", "alternates"},
+		"variables", "not_before", "expires_at", "precedence", "alternates", "record"},
 		pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
 			r := &rows[i]
 			var vars []byte
@@ -218,7 +218,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, id engine.ImportID, rows []journal
 			times.Take(r.Times)
 			return []any{string(id), int64(r.Line), string(r.ID), r.Number.E164(), table.VariablesHash(r.Variables),
 				vars, times.NotBefore, times.ExpiresAt, int32(times.Precedence), //nolint:gosec // from -4 to 5
-				column.Clean(string(r.Alternates))}, nil
+				column.Clean(string(r.Alternates)), column.Clean(r.Record)}, nil
 		}))
 	return err
 }
@@ -231,10 +231,11 @@ func copyRejected(ctx context.Context, tx pgx.Tx, id engine.ImportID, session *i
 	}
 	session.rejected += len(rejected)
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"import_rejected"}, []string{"import_id", "line", "number", "reason",
-		"message"},
+		"message", "record"},
 		pgx.CopyFromSlice(len(rejected), func(i int) ([]any, error) {
 			r := &rejected[i]
-			return []any{string(id), int64(r.Line), column.Clean(r.Number), r.Reason, column.Clean(r.Message)}, nil
+			return []any{string(id), int64(r.Line), column.Clean(r.Number), r.Reason, column.Clean(r.Message),
+				column.Clean(r.Record)}, nil
 		}))
 	return err
 }
@@ -273,17 +274,20 @@ func (s *Files) CloseOrphanedImports(ctx context.Context, at time.Time) (failed 
 	if failed, err = s.failOrphans(ctx, at); err != nil {
 		return failed, err
 	}
-	// It steps from one import to the next by the index, so that millions of rows of an open import
-	// are not read every few seconds.
-	_, err = s.db.Read.Exec(ctx, `DELETE FROM import_rows WHERE import_id = ANY(ARRAY(
-		WITH RECURSIVE staged AS (
+	// It steps from one import to the next by the index, and deletes by their names those that it found: millions
+	// of rows of an open import are not read every few seconds.
+	rows, _ := s.db.Read.Query(ctx, `WITH RECURSIVE staged AS (
 			(SELECT import_id FROM import_rows ORDER BY import_id LIMIT 1)
 			UNION ALL
 			SELECT (SELECT r.import_id FROM import_rows r WHERE r.import_id > s.import_id ORDER BY r.import_id LIMIT 1)
 			FROM staged s WHERE s.import_id IS NOT NULL
 		)
-		SELECT s.import_id FROM staged s WHERE s.import_id IS NOT NULL
-			AND NOT EXISTS (SELECT FROM imports i WHERE i.id = s.import_id AND i.state IN ('staging', 'activating'))))`)
+		SELECT s.import_id::text FROM staged s WHERE s.import_id IS NOT NULL
+			AND NOT EXISTS (SELECT FROM imports i WHERE i.id = s.import_id AND i.state IN ('staging', 'activating'))`)
+	orphans, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err == nil && len(orphans) > 0 {
+		_, err = s.db.Read.Exec(ctx, "DELETE FROM import_rows WHERE import_id = ANY($1::uuid[])", orphans)
+	}
 	return failed, s.db.Wrap("staged rows not removed", err)
 }
 
@@ -303,15 +307,17 @@ func (s *Files) StagedNumber(ctx context.Context, id engine.ImportID, n engine.P
 
 const (
 	importColumns = "i.id, i.campaign_id, i.state, i.filename, i.rows, i.added, i.invalid, i.duplicate, i.excluded, " +
-		"i.created_at, i.created_by, i.finished_at, i.problem, i.dry_run, i.key_id, i.token, i.request_hash"
-	selectImport = "SELECT " + importColumns + " FROM imports i "
+		"i.created_at, i.created_by, i.finished_at, i.problem, i.dry_run, i.key_id, i.token, i.request_hash, " +
+		"i.country, i.encoding, i.delimiter, i.header, i.readmitted"
+	selectImport = "SELECT " + importColumns + ", (SELECT u.undo FROM import_contacts u WHERE u.import_id = i.id) " +
+		"FROM imports i "
 )
 
 func scanImport(row pgx.CollectableRow) (i campaign.Import, err error) {
 	err = row.Scan(column.Hex(&i.ID), &i.Campaign, &i.State, &i.Filename, &i.Rows, &i.Added, &i.Invalid, &i.Duplicate,
 		&i.Excluded,
 		&i.CreatedAt, &i.CreatedBy, &i.FinishedAt, &i.Problem, &i.DryRun, &i.Idempotency.Key, &i.Idempotency.Token,
-		&i.Idempotency.BodyHash)
+		&i.Idempotency.BodyHash, &i.Country, &i.Encoding, &i.Delimiter, &i.Header, &i.Readmitted, &i.Undo)
 	return i, err
 }
 
@@ -359,6 +365,25 @@ func (s *Files) Imports(ctx context.Context, id engine.CampaignID, page campaign
 	return list, total, s.db.Wrap("imports not read", err)
 }
 
+// RejectedAfter returns some of the rows of an import that did not become contacts, after a line of the file and in
+// its order, with their records if they are wanted whole: at most a thousand rows, and about partBytes of records.
+func (s *Files) RejectedAfter(ctx context.Context, id engine.ImportID, line int, whole bool) ([]campaign.RejectedRow,
+	error) {
+	rows, _ := s.db.Read.Query(ctx, `SELECT line, number, reason, message, record FROM (
+			SELECT line, number, reason, message, record,
+				sum(octet_length(record)) OVER (ORDER BY line ROWS UNBOUNDED PRECEDING) - octet_length(record) AS before
+			FROM (
+				SELECT line, number, reason, message, CASE WHEN $3 THEN record ELSE '' END AS record FROM import_rejected
+				WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT 1000
+			) next
+		) part WHERE before < $4 ORDER BY line`, string(id), line, whole, partBytes)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.RejectedRow])
+	return list, s.db.Wrap("rejected rows not read", err)
+}
+
+// partBytes ends a part: the record that reaches it is the last.
+const partBytes = 4 << 20
+
 // RejectedRows returns one page of the rows of an import that did not become contacts, in the order
 // of the file, and how many are listed.
 func (s *Files) RejectedRows(ctx context.Context, id engine.ImportID, page campaign.Page) (list []campaign.RejectedRow,
@@ -367,7 +392,7 @@ func (s *Files) RejectedRows(ctx context.Context, id engine.ImportID, page campa
 		string(id)).Scan(&total); err != nil {
 		return nil, 0, s.db.Wrap("rejected rows not counted", err)
 	}
-	rows, _ := s.db.Read.Query(ctx, `SELECT line, number, reason, message FROM import_rejected
+	rows, _ := s.db.Read.Query(ctx, `SELECT line, number, reason, message, '' FROM import_rejected
 		WHERE import_id = $1 ORDER BY line LIMIT $2 OFFSET $3`, string(id), page.Size, pool.Offset(page))
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[campaign.RejectedRow])
 	return list, total, s.db.Wrap("rejected rows not read", err)

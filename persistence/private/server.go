@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,11 +28,14 @@ type Config struct {
 	Log  zerolog.Logger
 	// StartTimeout bounds the start, including recovery after a crash; default 2 min.
 	StartTimeout time.Duration
+	// Settings are laid over those of a server that is started, each as name=value.
+	Settings []string
 }
 
 // Server is a running server.
 type Server struct {
 	log     zerolog.Logger
+	more    []string // settings
 	base    string
 	data    string
 	sockets string
@@ -85,7 +89,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	defer unlock()
 
-	s := &Server{log: cfg.Log, base: base, sockets: socketFolder(base, socketTemp(o)), stopping: make(chan struct{})}
+	s := &Server{log: cfg.Log, more: cfg.Settings, base: base,
+		sockets: socketFolder(base, socketTemp(o)), stopping: make(chan struct{})}
 	var major int
 	s.data, major = dataFolder(base)
 	adopted, err := s.adopt(ctx)
@@ -302,7 +307,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o owner) error {
 	}
 	defer func() { _ = log.Close() }()
 	args := []string{"-D", s.data, "-k", s.sockets}
-	for _, kv := range settings {
+	for _, kv := range slices.Concat(settings, s.more) {
 		args = append(args, "-c", kv)
 	}
 	// Not bound to ctx: the server must outlive the start.

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"dialler/engine"
+	"dialler/engine/inbound"
 	"dialler/persistence/sealed"
 	"dialler/persistence/table"
 )
@@ -158,8 +159,8 @@ func unused(ctx context.Context, tx pgx.Tx, id engine.BotID) error {
 	if err != nil {
 		return err
 	}
-	rows, _ := tx.Query(ctx, "SELECT number FROM numbers WHERE callback_bot = $1 ORDER BY number LIMIT $2",
-		string(id), usersCap)
+	rows, _ := tx.Query(ctx, "SELECT number FROM numbers WHERE callback_bot = $1 AND callback_policy = $2 "+
+		"ORDER BY number LIMIT $3", string(id), string(inbound.Bot), usersCap)
 	numbers, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -91,7 +92,7 @@ func (s *Configuration) DeleteCadence(ctx context.Context, id engine.CadenceID, 
 // campaign.
 func (s *Configuration) deleteUnused(ctx context.Context, of *table.Part, id, usedWhere string, missing error,
 	used *engine.Error, event journal.Type, who engine.Who) error {
-	return s.db.InTx(ctx, of.Name+" not deleted", func(tx pgx.Tx) error {
+	return s.db.InTx(ctx, strings.TrimSuffix(of.Name, "s")+" not deleted", func(tx pgx.Tx) error {
 		gone, err := table.Absent(ctx, tx, of.Table, "id", id)
 		if err != nil {
 			return err

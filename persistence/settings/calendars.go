@@ -51,7 +51,7 @@ func (s *Configuration) Calendars(ctx context.Context) ([]calendar.Named, error)
 	return list, s.db.Wrap("calendars not read", err)
 }
 
-// StaleCalendars are the names of the calendars whose files cannot be had anew.
+// StaleCalendars are the names of the calendars whose files cannot be fetched again.
 func (s *Configuration) StaleCalendars(ctx context.Context, now time.Time) ([]string, error) {
 	rows, _ := s.db.Read.Query(ctx, `SELECT name FROM calendars WHERE problem <> '' AND (problem <> $1 OR tried_at < $2)
 		ORDER BY name, id`, calendar.BeingFetched, now.Add(-calendar.FetchTakes))

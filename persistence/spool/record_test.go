@@ -22,7 +22,7 @@ func fillAll(v reflect.Value, n *int) {
 
 // notSpooled are the parts of a write that only the database can accept.
 var notSpooled = map[string]bool{"Intent": true, "CampaignRow": true, "Exclusions": true, "Reply": true, "Bulk": true,
-	"Retune": true, "Fresh": true, "Schedule": true, "ScheduleBy": true, "Unschedule": true}
+	"Retune": true, "Fresh": true, "Schedule": true, "ScheduleBy": true, "Unschedule": true, "Status": true}
 
 // everything is a write in which every field that may be spooled is set.
 func everything() (w journal.Write) {

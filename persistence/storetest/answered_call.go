@@ -87,6 +87,15 @@ func (k *Call) Write(step int, seq int64, now time.Time) journal.Write {
 	return w
 }
 
+// Ring is the write of its ringing, after the intent: only where somebody is to be told of it.
+func (k *Call) Ring(seq int64, now time.Time) journal.Write {
+	a := &k.attempt
+	a.State, a.InviteAt, a.RingingAt = attempt.Ringing, &now, &now
+	return journal.Write{Campaign: a.Campaign, Epoch: k.Epoch, Attempts: []attempt.Attempt{*a},
+		Events: []journal.Event{{Campaign: a.Campaign, Seq: seq, Run: 1, At: now, Type: journal.AttemptRinging, Version: 1,
+			Contact: a.Contact, Attempt: a.ID, Data: journal.Data{Trunk: a.Trunk, Number: 1, Pass: 1}}}}
+}
+
 // RandomID is an identifier like those of attempts and contacts: it begins with the time.
 func RandomID() string {
 	var b [16]byte

@@ -333,7 +333,11 @@ func restarted(t *testing.T, w *world, unreached bool) {
 		c.ID, c.Campaign, c.Number, c.Run, c.State, c.Attempt, c.DueAt, c.ResultDueAt =
 			engine.ContactID(id()), w.c.ID, number(), 1, s, "", nil, nil
 		c.Position, c.LastConversation, c.CallbackOf = w.seq.Add(1), engine.AttemptID(id()), engine.AttemptID(id())
+		until := w.now.Add(time.Duration(i%3-1) * 15 * time.Minute) // of a call back: over, or not
+		c.CallsBack, c.CallsBackUntil, c.DueOtherwise = engine.AttemptID(id()), &until, nil
 		switch i {
+		case 0:
+			c.Choice &^= contact.ChoiceKept
 		case 3, 4:
 			c.ConnectedOnce, c.HasResult = false, false
 		case 5:
@@ -398,6 +402,11 @@ func restarted(t *testing.T, w *world, unreached bool) {
 	x.State, x.DueAt, x.Reason = contact.Excluded, nil, "asked"
 	x.Version++
 	w.commit(w.write(func(y *journal.Write) { y.Contacts = []contact.Contact{x} }))
+	// Who asked meanwhile, in a call back, not to be called stays known for it.
+	asked := w.stored(contacts[0].ID)
+	asked.Choice |= contact.ChoiceStopped
+	asked.Version++
+	w.commit(w.write(func(y *journal.Write) { y.Contacts = []contact.Contact{asked} }))
 
 	row.Run, row.State, row.Seq = 1, campaign.Completed, w.seq.Add(1)
 	w.commit(journal.Write{Campaign: w.c.ID, Epoch: w.c.Epoch, CampaignRow: &row})
@@ -429,7 +438,10 @@ func restarted(t *testing.T, w *world, unreached bool) {
 			t.Errorf("version went back to %d", got.Version)
 		}
 		want.Version = got.Version
-		if i == 1 {
+		switch i {
+		case 0:
+			want.Choice |= contact.ChoiceStopped
+		case 1:
 			m := contact.Machine{C: want}
 			must(t, m.Apply(contact.Event{Kind: contact.ExcludedBy, At: want.UpdatedAt, Reason: "asked"}))
 			m.C.Version = want.Version

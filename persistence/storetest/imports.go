@@ -96,14 +96,16 @@ func (w *world) rejected(imp campaign.Import) map[int]string {
 func importSwitch(t *testing.T, w *world) {
 	there := w.contact(func(c *contact.Contact) { c.Position, c.DueClass = 900, contact.DueTrigger })
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{there} }))
-	imp := w.begin()
+	imp := w.begin(func(i *campaign.Import) { i.Country = "DE" })
 	rows := stagedRows(60)
 	rows[10].Number = there.Number
 	rows[20].Number = rows[15].Number
 	rows[30].Variables = nil
 	rows[31].Variables = map[string]string{"name": "Zo\u00eb \u0000\"x\""}
+	rows[20].Record = "0151 \u0000;Zo\u00eb"
 	must(t, w.store.StageImport(t.Context(), imp.ID, rows[:40],
-		[]campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number"}}, 41, 1))
+		[]campaign.RejectedRow{{Line: 70, Number: "123", Reason: "invalid_number", Message: "no number",
+			Record: "123;\"a\r\nb\""}}, 41, 1))
 	must(t, w.store.StageImport(t.Context(), imp.ID, rows[40:], nil, 61, 1))
 	if n := len(w.contacts()); n != 1 {
 		t.Fatalf("%d contacts before the switch", n)
@@ -123,9 +125,13 @@ func importSwitch(t *testing.T, w *world) {
 			t.Errorf("staged %v, %v", staged, err)
 		}
 	}
-	done, err := w.store.ActivateImport(t.Context(), w.activation(imp, 60), w.open)
+	layout := campaign.FileLayout{Encoding: "windows-1252", Delimiter: "semicolon", Header: "Telefon;Name"}
+	switched := w.activation(imp, 60)
+	switched.Layout = layout
+	done, err := w.store.ActivateImport(t.Context(), switched, w.open)
 	must(t, err)
 	want := imp
+	want.FileLayout = layout
 	want.State, want.Rows, want.Added, want.Invalid, want.Duplicate = campaign.ImportActive, 61, 58, 1, 2
 	want.FinishedAt = done.Import.FinishedAt
 	if !reflect.DeepEqual(done.Import, want) || want.FinishedAt == nil || len(done.Lifted) != 0 {
@@ -182,6 +188,22 @@ func importSwitch(t *testing.T, w *world) {
 	}
 	if w.pg == nil {
 		return
+	}
+	records := map[int]string{}
+	left, err := w.pg.RejectedAfter(t.Context(), imp.ID, 0, true)
+	must(t, err)
+	if bare, err := w.pg.RejectedAfter(t.Context(), imp.ID, 12, false); err != nil || len(bare) != len(left)-1 ||
+		bare[0].Record != "" || bare[0].Number != left[1].Number {
+		t.Errorf("after line 12, without records: %+v %v", bare, err)
+	}
+	if none, err := w.pg.RejectedAfter(t.Context(), imp.ID, 70, true); len(none) > 0 || err != nil {
+		t.Errorf("after the last one: %+v %v", none, err)
+	}
+	for _, r := range left {
+		records[r.Line] = r.Record
+	}
+	if want := map[int]string{12: "", 22: "0151 ;Zo\u00eb", 70: "123;\"a\r\nb\""}; !maps.Equal(records, want) {
+		t.Errorf("records %v, want %v", records, want)
 	}
 	list, total, err := w.pg.Imports(t.Context(), w.c.ID, campaign.Page{Number: 1, Size: 10})
 	if err != nil || total != 2 || len(list) != 2 || list[0].Campaign != w.c.ID {
@@ -261,6 +283,12 @@ func importExcluded(t *testing.T, w *world) {
 		w.now = w.now.Add(time.Minute)
 		again := stagedRows(2)
 		again[0].Number, again[0].Variables, again[1].Number = gone.Number, map[string]string{"again": "yes"}, kept.Number
+		dry := w.begin(func(i *campaign.Import) { i.DryRun = true })
+		must(t, w.store.StageImport(t.Context(), dry.ID, again, nil, 2, 0))
+		would, err := w.store.CheckImport(t.Context(), journal.Check{Import: dry.ID, Campaign: w.c.ID, Staged: 2,
+			Sticky: sticky, Since: dry.CreatedAt, At: w.now})
+		must(t, err)
+		must(t, w.store.CloseImport(t.Context(), dry.ID))
 		next := w.begin()
 		must(t, w.store.StageImport(t.Context(), next.ID, again, nil, 2, 0))
 		a = w.activation(next, 2)
@@ -270,6 +298,9 @@ func importExcluded(t *testing.T, w *world) {
 		if n := len(done.Readmit); done.Import.Duplicate != 2 || sticky && n > 0 ||
 			!sticky && (n != 1 || done.Readmit[0].Number != gone.Number || done.Readmit[0].Variables["again"] != "yes") {
 			t.Errorf("sticky %v: readmitted %+v; %+v", sticky, done.Readmit, done.Import)
+		}
+		if n := len(done.Readmit); would.Readmitted != n || done.Import.Readmitted != n || would.Duplicate != 2 {
+			t.Errorf("sticky %v: %d readmitted, the check said %+v, the import %+v", sticky, n, would, done.Import)
 		}
 		must(t, w.store.CloseImport(t.Context(), next.ID))
 	}

@@ -1,7 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +111,21 @@ func callsBack(t *testing.T, w *world) {
 			}
 		}
 	}
+	var all []engine.AttemptID
+	for range campaign.CallsBackMost {
+		all = append(all, call(called, missed))
+	}
+	v, _, err = w.pg.ContactView(t.Context(), w.c.ID, called.ID)
+	must(t, err)
+	var shown []engine.AttemptID
+	for i := range v.CallsBack {
+		shown = append(shown, v.CallsBack[i].ID)
+	}
+	all = append(all, first, again)
+	slices.Sort(all)
+	if !slices.Equal(shown, all[2:]) {
+		t.Errorf("of many calls back %d are shown", len(shown))
+	}
 }
 
 // incomingIntent checks that the suppression list forbids calls by us, not calls to us.
@@ -127,4 +145,84 @@ func incomingIntent(t *testing.T, w *world) {
 	if err := w.try(y)[0]; !errors.Is(err, journal.ErrNumberHeld) {
 		t.Errorf("they call twice at once: %v", err)
 	}
+}
+
+// callsBackUntold checks which calls back are found whose contact has not heard of them: those that are over and
+// have something to say, as contact.Contact.KnowsCallBack has it.
+func callsBackUntold(t *testing.T, w *world) {
+	store, ok := w.store.(interface {
+		CallsBackUntold(context.Context, time.Time, int) ([]attempt.Attempt, error)
+	})
+	if !ok {
+		t.Fatal("the store cannot find calls back")
+	}
+	since := at().Add(-time.Second)
+	call := func(returns engine.AttemptID, change func(*attempt.Attempt)) engine.AttemptID {
+		a, end := w.attempt(w.contact()), at()
+		a.Campaign, a.Contact, a.Inbound, a.Returns, a.Legs = "", "", true, returns, nil
+		a.State, a.ReservedAt, a.ServedAt, a.EndedAt, a.Bot = attempt.Ended, &end, &end, &end, "anna"
+		a.Result = &attempt.Result{Disposition: "sold"}
+		change(&a)
+		w.commit(journal.Write{Attempts: []attempt.Attempt{a}})
+		return a.ID
+	}
+	called := func() (contact.Contact, engine.AttemptID) {
+		c := w.contact()
+		a, end := w.attempt(c), at()
+		a.State, a.EndedAt, a.Legs = attempt.Ended, &end, nil
+		w.commit(w.write(func(x *journal.Write) {
+			x.Contacts, x.Attempts = []contact.Contact{c}, []attempt.Attempt{a}
+		}))
+		return c, a.ID
+	}
+	plain := func(*attempt.Attempt) {}
+	var calls []engine.AttemptID
+	for _, change := range []func(*attempt.Attempt){plain,
+		func(a *attempt.Attempt) { a.State, a.EndedAt = attempt.Connected, nil },
+		func(a *attempt.Attempt) { a.Result = nil },
+		func(a *attempt.Attempt) { a.ServedAt = nil },
+		func(a *attempt.Attempt) { a.Bot = "" },
+		func(a *attempt.Attempt) {
+			a.Bot, a.Result, a.Ending = "", nil, &attempt.Ending{Outcome: engine.OutcomeCompleted, OptedOut: true}
+		}} {
+		_, of := called()
+		calls = append(calls, call(of, change))
+	}
+	c, of := called()
+	three := []engine.AttemptID{call(of, plain), call(of, plain), call(of, plain)}
+	slices.Sort(three)
+	asked := call(of, func(a *attempt.Attempt) { // the first of them
+		a.ID, a.Result.DoNotCall = three[0][:12]+engine.AttemptID(strings.Repeat("0", 20)), true
+	})
+	call(engine.AttemptID(id()), plain) // of another dialler's past
+	want := func(ids ...engine.AttemptID) {
+		t.Helper()
+		list, err := store.CallsBackUntold(t.Context(), since, 100)
+		must(t, err)
+		var got []engine.AttemptID
+		for i := range list {
+			got = append(got, list[i].ID)
+		}
+		slices.Sort(ids)
+		if slices.Sort(got); !slices.Equal(got, ids) {
+			t.Errorf("untold %v, want %v", got, ids)
+		}
+	}
+	want(append([]engine.AttemptID{calls[0], calls[5], asked}, three...)...)
+	soon := at()
+	for _, until := range []*time.Time{&soon, nil} {
+		c.Version, c.CallsBack, c.CallsBackUntil = c.Version+1, three[1], until
+		w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
+		// Who asked not to be called is told of, whatever calls came later.
+		open := []engine.AttemptID{calls[0], calls[5], asked}
+		for _, id := range three {
+			if !c.KnowsCallBack(id) {
+				open = append(open, id)
+			}
+		}
+		want(open...)
+	}
+	c.Version, c.Choice = c.Version+1, contact.ChoiceAsked // the contact has heard of it
+	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
+	want(calls[0], calls[5], three[2])
 }

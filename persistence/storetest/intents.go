@@ -499,6 +499,18 @@ func freshContact(t *testing.T, w *world) {
 	}
 	elsewhere := newWorld(t, w.store)
 	elsewhere.commit(fresh(elsewhere, one)) // another campaign
+
+	person := func(beside ...engine.PhoneNumber) journal.Write {
+		x := fresh(w, listed)
+		x.Contacts[0].Alternates = others(beside...)
+		return x
+	}
+	also := number()
+	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: also, Reason: "import", CreatedAt: w.now}}})
+	if all := w.try(person(also))[0]; !errors.Is(all, journal.ErrSuppressed) {
+		t.Errorf("a person whose numbers are all listed: %v", all)
+	}
+	w.commit(person(also, number()))
 }
 
 func suppressed(t *testing.T, w *world) {

@@ -121,17 +121,46 @@ func keys(t *testing.T, w *world) {
 	got, err = w.pg.Accounts.UpdateKey(
 		t.Context(),
 		k.ID,
-		func(k *engine.APIKey) { k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0 },
+		func(k *engine.APIKey) error {
+			k.Active, k.ExpiresAt, k.Scopes, k.DialoutsPerDay = false, &until, nil, 0
+			return nil
+		},
 		admin,
 	)
 	must(t, err)
 	if got.DialoutsPerDay != 0 || got.Active || !got.ExpiresAt.Equal(until) {
 		t.Errorf("changed key %+v", got)
 	}
-	if _, err := w.pg.Accounts.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) {}, admin); code(
+	if _, err := w.pg.Accounts.UpdateKey(t.Context(), "key_2", func(*engine.APIKey) error { return nil }, admin); code(
 		err,
 	) != "key_not_found" {
 		t.Errorf("unknown key: %v", err)
+	}
+	// A rotation keeps the secret before it, and a refused change leaves the key as it was.
+	fresh, boom := sha256.Sum256([]byte("vx_fresh")), errors.New("refused")
+	_, err = w.pg.Accounts.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) error {
+		k.Hash = fresh
+		return boom
+	}, admin)
+	if !errors.Is(err, boom) {
+		t.Errorf("a refused change: %v", err)
+	}
+	if _, ok, err := w.pg.Accounts.KeyByHash(t.Context(), fresh); ok || err != nil {
+		t.Errorf("a refused rotation is stored: %v", err)
+	}
+	_, err = w.pg.Accounts.UpdateKey(t.Context(), k.ID, func(k *engine.APIKey) error {
+		old := k.Hash
+		k.OldHash, k.OldUntil, k.Hash, k.Masked = &old, &until, fresh, "vx_fres…"
+		return nil
+	}, admin)
+	must(t, err)
+	for _, hash := range [][32]byte{k.Hash, fresh} {
+		got, ok, err := w.pg.Accounts.KeyByHash(t.Context(), hash)
+		must(t, err)
+		if !ok || got.ID != k.ID || got.Hash != fresh || got.OldHash == nil || *got.OldHash != k.Hash ||
+			!got.OldUntil.Equal(until) || got.Masked != "vx_fres…" {
+			t.Errorf("rotated key %+v", got)
+		}
 	}
 	must(t, w.pg.Accounts.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now, "key_2": w.now}))
 	must(t, w.pg.Accounts.KeysUsed(t.Context(), map[engine.KeyID]time.Time{k.ID: w.now.Add(-time.Hour)}))
@@ -157,7 +186,8 @@ func keys(t *testing.T, w *world) {
 	}
 	log, _, err := w.pg.Lists.Activity(t.Context(), "", nil, campaign.Page{Number: 1, Size: 10})
 	must(t, err)
-	if len(log) != 4 || log[0].Type != "key.deleted" || log[2].Type != "key.changed" ||
+	if len(log) != 5 || log[0].Type != "key.deleted" || log[2].Type != "key.secret_rotated" ||
+		log[3].Type != "key.changed" ||
 		log[0].Data.Who.Name != admin.Name {
 		t.Errorf("activity %+v", log)
 	}
@@ -352,7 +382,7 @@ func deletedBots(t *testing.T, w *world) {
 		!strings.Contains(e.Fields[0].Message, string(ours.Number)) {
 		t.Fatalf("those who call back get it: %+v", e)
 	}
-	ours.CallbackPolicy, ours.CallbackBot = "reject", ""
+	ours.CallbackPolicy = "reject" // the bot of another policy stays with the number, and nobody gets it
 	_, err = w.pg.PutNumber(t.Context(), ours, admin)
 	must(t, err)
 	running, paused := of(campaign.Running), of(campaign.Paused)

@@ -36,8 +36,13 @@ var shared = sync.OnceValues(func() (*private.Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	dir := filepath.Join(os.TempDir(), "dialler-test-"+strconv.Itoa(os.Geteuid()))
-	return private.Start(ctx, private.Config{Dir: dir, Name: "test", Log: zerolog.Nop(), StartTimeout: patience})
+	return private.Start(ctx, private.Config{Dir: dir, Name: "test", Log: zerolog.Nop(), StartTimeout: patience,
+		Settings: noSync})
 })
+
+// noSync are settings with which a server does not wait for the disk: tests kill programs, not the machine. Nearly
+// every test makes and drops a database, which flushes all that was written, and others waited seconds for that.
+var noSync = []string{"fsync=off", "full_page_writes=off", "wal_compression=off"}
 
 // schema is the schema of every test, in a database of the test's own.
 const schema = "tested"
@@ -78,15 +83,43 @@ func EmptyURL(t testing.TB) string {
 	return u
 }
 
+// AloneURL returns a schema of its own without tables on a server of the test's own: nobody else writes to
+// its log, its own vacuum neither.
+func AloneURL(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dialler-alone-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server's user has to enter it
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := private.Start(ctx, private.Config{Dir: dir, Name: "alone", Log: zerolog.Nop(), StartTimeout: patience})
+	if err != nil {
+		t.Fatalf("this test needs a PostgreSQL server: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	exec(t, s.URL(), "ALTER SYSTEM SET autovacuum = off")
+	exec(t, s.URL(), "SELECT pg_reload_conf()")
+	u := newDatabase(t, s.URL(), "template0")
+	exec(t, u, "CREATE SCHEMA "+schema)
+	return u
+}
+
 // newDatabase copies a database for the duration of the test.
 func newDatabase(t testing.TB, base, from string) string {
 	t.Helper()
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "test_" + hex.EncodeToString(b[:])
-	// The whole copy is logged. Compressing that log is most of the work, and only a superuser may
-	// turn it off.
-	exec(t, base, "CREATE DATABASE "+name+" TEMPLATE "+from+" ENCODING 'UTF8'", "SET wal_compression = off")
+	exec(t, base, "CREATE DATABASE "+name+" TEMPLATE "+from+" ENCODING 'UTF8'"+strategy(t, base))
 	// The server may still have connections of a program that was killed.
 	t.Cleanup(func() { tell(t, base, "DROP DATABASE "+name+" WITH (FORCE)") })
 	u, err := of(base, name)
@@ -94,6 +127,32 @@ func newDatabase(t testing.TB, base, from string) string {
 		t.Fatal(err)
 	}
 	return u
+}
+
+var strategies sync.Map // of servers
+
+// strategy is how a template is copied: file by file where a checkpoint costs nothing, which takes half the work of a
+// copy that goes through the log.
+func strategy(t testing.TB, base string) string {
+	t.Helper()
+	if how, known := strategies.Load(base); known {
+		return how.(string) //nolint:forcetypeassert,errcheck // nothing else is stored
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := pgx.Connect(ctx, base)
+	if err != nil {
+		t.Fatalf("the test database does not answer: %v", err)
+	}
+	defer func() { _ = c.Close(ctx) }()
+	var how string
+	err = c.QueryRow(ctx, "SELECT CASE WHEN current_setting('fsync') = 'off' AND "+
+		"current_setting('server_version_num')::integer >= 150000 THEN ' STRATEGY FILE_COPY' ELSE '' END").Scan(&how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strategies.Store(base, how)
+	return how
 }
 
 // of is the URL of the tested schema in one of the server's databases.
@@ -194,8 +253,8 @@ func makeTables(ctx context.Context, c *pgx.Conn, base, name string) error {
 	return err
 }
 
-// exec runs a statement, after settings that help where they are permitted.
-func exec(t testing.TB, url, sql string, settings ...string) {
+// exec runs a statement.
+func exec(t testing.TB, url, sql string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -204,16 +263,13 @@ func exec(t testing.TB, url, sql string, settings ...string) {
 		t.Fatalf("the test database does not answer: %v", err)
 	}
 	defer func() { _ = c.Close(ctx) }()
-	for _, set := range settings {
-		_, _ = c.Exec(ctx, set)
-	}
 	if _, err := c.Exec(ctx, sql); err != nil {
 		t.Errorf("%s: %v", sql, err)
 	}
 }
 
 // tell sends a statement without waiting for it: the server finishes it after the session has gone.
-// Dropping a database takes a checkpoint, which takes some seconds when many are in use.
+// Dropping a database takes a checkpoint, which takes some seconds where the server waits for the disk.
 func tell(t testing.TB, url, sql string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -261,7 +261,7 @@ func personImport(t *testing.T, w *world) {
 }
 
 func personReset(t *testing.T, w *world) {
-	c := w.person(contact.ChoiceStopped|1<<3|1, number())
+	c := w.person(contact.ChoiceKept|1<<3|1, number())
 	c.State, c.DueAt = contact.Completed, nil
 	w.put(c)
 	next := w.c
@@ -274,7 +274,43 @@ func personReset(t *testing.T, w *world) {
 		o.Skipped[0] != (campaign.SkipReason{Reason: "excluded", Count: 1}) {
 		t.Errorf("ahead: %+v %v", o, err)
 	}
-	if got := w.stored(c.ID); got.Choice != contact.ChoiceStopped || got.Alternates != c.Alternates {
+	if got := w.stored(c.ID); got.Choice != contact.ChoiceKept || got.Alternates != c.Alternates {
 		t.Errorf("%d of %q", got.Choice, string(got.Alternates))
+	}
+}
+
+func personImportSuppressed(t *testing.T, w *world) {
+	a, b := number(), number()
+	w.commit(journal.Write{Suppressions: []journal.Suppression{{Number: a, Reason: "import", CreatedAt: w.now},
+		{Number: b, Reason: "import", CreatedAt: w.now}}})
+	rows := stagedRows(5)
+	rows[0].Number, rows[0].Alternates = a, others(b)           // both
+	rows[1].Alternates = others(b)                              // the second
+	rows[2].Number, rows[2].Alternates = b, others(a, number()) // all but the third
+	rows[3].Number = a
+	left := []engine.ContactID{rows[1].ID, rows[2].ID, rows[4].ID}
+	for _, check := range []bool{true, false} {
+		imp := w.begin()
+		must(t, w.store.StageImport(w.ctx, imp.ID, rows, nil, 5, 0))
+		if check {
+			got, err := w.store.CheckImport(w.ctx, journal.Check{Import: imp.ID, Campaign: w.c.ID, Staged: 5, At: w.now,
+				Since: imp.CreatedAt})
+			if err != nil || got.Added != 3 || got.Excluded != 2 {
+				t.Errorf("checked: %+v, %v", got, err)
+			}
+			must(t, w.store.CloseImport(w.ctx, imp.ID))
+			continue
+		}
+		out, err := w.store.ActivateImport(w.ctx, w.activation(imp, 5), w.open)
+		if err != nil || out.Import.Added != 3 || out.Import.Excluded != 2 {
+			t.Errorf("%+v, %v", out.Import, err)
+		}
+	}
+	var got []engine.ContactID
+	for _, c := range w.contacts() {
+		got = append(got, c.ID)
+	}
+	if !slices.Equal(got, left) {
+		t.Errorf("contacts %v, want %v", got, left)
 	}
 }

@@ -75,6 +75,9 @@ type Port interface {
 	FailImport(ctx context.Context, id engine.ImportID, problem campaign.ImportProblem, at time.Time) error
 	CloseImport(ctx context.Context, id engine.ImportID) error
 	Import(ctx context.Context, id engine.ImportID) (campaign.Import, error)
+	TakeBack(ctx context.Context, t journal.TakeBack) (journal.TakenBack, error)
+	OpenUndo(ctx context.Context, id engine.CampaignID) (engine.ImportID, error)
+	UndoPreview(ctx context.Context, id engine.CampaignID, of engine.ImportID) (campaign.UndoCounts, error)
 	StagedNumber(ctx context.Context, id engine.ImportID, n engine.PhoneNumber) (bool, error)
 
 	InsertCampaign(ctx context.Context, c campaign.Campaign, events ...journal.Event) error

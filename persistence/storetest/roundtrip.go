@@ -29,7 +29,7 @@ func sameFields(t *testing.T, got, want any) {
 func contactRoundTrip(t *testing.T, w *world) {
 	c := enginetest.Filled[contact.Contact]()
 	c.ID, c.Campaign, c.Attempt, c.Number = engine.ContactID(id()), w.c.ID, engine.AttemptID(id()), number()
-	c.LastConversation, c.CallbackOf = engine.AttemptID(id()), engine.AttemptID(id())
+	c.LastConversation, c.CallbackOf, c.CallsBack = engine.AttemptID(id()), engine.AttemptID(id()), engine.AttemptID(id())
 	w.commit(w.write(func(x *journal.Write) { x.Contacts = []contact.Contact{c} }))
 	sameFields(t, w.stored(c.ID), c)
 	got, ok, err := w.store.ContactByNumber(t.Context(), w.c.ID, c.Number)

@@ -66,11 +66,13 @@ var portCases = []testCase{
 	{"the store chooses among a person's numbers as the contact does", personSQL},
 	{"lists bring several numbers of a person", personLists},
 	{"files bring several numbers of a person", personImport},
+	{"a file's person is refused when all the numbers are suppressed", personImportSuppressed},
 	{"a person who asked not to be called stays so in the next run", personReset},
 	{"what pacing has learnt is kept, of the newest owner", pacingKept},
 
 	// Queries used by the tree.
 	{"due contacts come in dialling order", dueOrder},
+	{"calls back of which the contact has not heard are found", callsBackUntold},
 	{"due contacts leave out live, held and excepted ones", dueLeavesOut},
 	{"a suppressed number is due, so that its refused intent ends it", dueSuppressed},
 	{"the next due time and the open contacts are told", nextDue},
@@ -83,6 +85,8 @@ var portCases = []testCase{
 	{"exclusions are kept and lifted", exclusions},
 	{"contacts that wait though their number is suppressed are found", suppressedContacts},
 	{"the rows of an import become contacts by one switch, and none before", importSwitch},
+	{"an import is taken back page by page, but for contacts that something has happened to", importUndo},
+	{"an import that is not in the campaign's run is not taken back", importNotUndone},
 	{"an import leaves out who is excluded or suppressed", importExcluded},
 	{"a dry run says what an import would do, and does nothing", importChecked},
 	{"an import that is cancelled ends before its switch or not at all", importCancelled},

@@ -62,6 +62,9 @@ var ContactColumns = []column.Of[ContactRow]{
 	column.Merged(column.Text("alternates", func(c *ContactRow) *contact.Alternates { return &c.Alternates }),
 		"CASE WHEN starts_with(t.number, '"+engine.ErasedPrefix+"') THEN '' ELSE excluded.alternates END"),
 	column.Integer("choice", func(c *ContactRow) *contact.Choice { return &c.Choice }),
+	column.Identifier("calls_back", func(c *ContactRow) *string { return (*string)(&c.CallsBack) }),
+	column.Moment("calls_back_until", func(c *ContactRow) **time.Time { return &c.CallsBackUntil }),
+	column.Moment("due_otherwise", func(c *ContactRow) **time.Time { return &c.DueOtherwise }),
 }
 
 // A person's numbers in SQL, for contacts under an alias; contact.Contact has the same in Go, and a
@@ -134,6 +137,10 @@ func StagedBeside(n string) string {
 	return "WITH beside AS MATERIALIZED (SELECT r.import_id FROM import_rows r WHERE r.alternates <> '' AND " +
 		NumbersAfterFirst("r") + " @> ARRAY[" + n + "]) SELECT import_id FROM beside"
 }
+
+// Mention notes that something other than its file has named contacts ($1); only those of files matter.
+const Mention = `INSERT INTO contact_mentions (contact_id) SELECT c.id FROM contacts c WHERE c.id = ANY($1::uuid[])
+	AND c.source = '` + contact.SourceFile + `' AND c.used = 0 ON CONFLICT DO NOTHING`
 
 // NumberOf is a number in a campaign.
 type NumberOf struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"dialler/engine"
+	"dialler/engine/contact"
 	"dialler/engine/journal"
 )
 
@@ -85,6 +86,7 @@ func ReadSweep(row [][]byte, ev *journal.Event) (contacts [][16]byte, err error)
 // CloseWaiting applies the end of a run, as the machine of a contact does, to the contacts that
 // wait for a dial; the others have an actor or a pending result.
 var CloseWaiting = sweep("due_at IS NOT NULL", `state = CASE WHEN `+owed+` THEN c.state ELSE $2 END, due_at = NULL,
+	due_otherwise = NULL, reason = `+withoutCallBack+`,
 	callback = CASE WHEN c.callback IN ('requested', 'pending') THEN 'cancelled'
 		ELSE c.callback END, callback_extra = false`, "")
 
@@ -93,6 +95,7 @@ var Retune = sweep("max <> $2::text::integer", `max = $2::text::integer,
 	state = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN c.state WHEN `+heard+` THEN 'completed' ELSE 'failed' END,
 	reason = CASE WHEN NOT `+usedUp+` OR `+owed+` THEN reason WHEN `+heard+` THEN '' ELSE 'attempts_exhausted' END,
 	due_at = CASE WHEN `+usedUp+` THEN NULL ELSE due_at END,
+	due_otherwise = CASE WHEN `+usedUp+` THEN NULL ELSE due_otherwise END,
 	callback = CASE WHEN `+usedUp+` AND c.callback = 'requested' THEN 'cancelled' ELSE c.callback END,
 	callback_extra = c.callback = 'pending' AND c.used >= $2::text::integer`, ", 'max', $2::text::integer")
 
@@ -104,6 +107,9 @@ const (
 	usedUp = "(c.due_at IS NOT NULL AND c.used >= $2::text::integer AND c.callback <> 'pending')"
 	heard  = "(c.state = 'connected' AND c.has_result)"
 )
+
+// withoutCallBack is the reason of a contact that does not wait for a call back any more.
+const withoutCallBack = "CASE WHEN c.reason = '" + contact.ReasonCallsBack + "' THEN '' ELSE c.reason END"
 
 // whatOpen is contact.Open for a row.
 func whatOpen(alias string) string { return alias + ".state IN ('pending', 'unanswered', 'connected')" }

@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,9 +42,76 @@ func webhookPlace(column string, id webhook.EndpointID) string {
 
 // Webhooks lists every endpoint, oldest first.
 func (s *Endpoints) Webhooks(ctx context.Context) ([]webhook.Endpoint, error) {
+	read := s.reads.Add(1)
 	rows, _ := s.db.Read.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks ORDER BY created_at, id")
 	list, err := pgx.CollectRows(rows, scanWebhook)
+	if err == nil {
+		s.noteRinging(list, read)
+	}
 	return list, s.db.Wrap("webhooks not read", err)
+}
+
+// noteRinging keeps who is told when calls ring, unless a later reading is known already. The outbox reads the
+// endpoints every two seconds at least, so that each node knows of the others' changes.
+func (s *Endpoints) noteRinging(list []webhook.Endpoint, read int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if read < s.noted {
+		return
+	}
+	s.noted = read
+	var told []webhook.Endpoint
+	for i := range list {
+		if e := &list[i]; e.Active && (slices.Contains(e.Types, webhook.Ringing) ||
+			slices.Contains(e.Types, webhook.StatusCallback)) {
+			told = append(told, *e)
+		}
+	}
+	if told == nil {
+		s.ringing.Store(nil)
+		return
+	}
+	s.ringing.Store(&told)
+}
+
+// TellsRinging says whether an endpoint is to be told when a call of a campaign rings, "" for calls outside
+// campaigns. It is asked once a call, and costs nothing while there is no such endpoint.
+func (s *Endpoints) TellsRinging(c engine.CampaignID) bool {
+	told := s.ringing.Load()
+	if told == nil {
+		return false
+	}
+	for i := range *told {
+		if e := &(*told)[i]; e.Wants(webhook.Ringing, c) || e.Wants(webhook.StatusCallback, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// Covering finds the endpoint that covers a request's address, as webhook.Covering. Memory answers if it knows one:
+// each message is held against the endpoints once more. Else they are read: another node may just have stored one.
+func (s *Endpoints) Covering(ctx context.Context, address string, c engine.CampaignID) (found *webhook.Endpoint,
+	paused bool, err error) {
+	if told := s.ringing.Load(); told != nil {
+		if e, _ := webhook.Covering(*told, address, c); e != nil {
+			return e, false, nil
+		}
+	}
+	list, err := s.Webhooks(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	found, paused = webhook.Covering(list, address, c)
+	return found, paused, nil
+}
+
+// changed makes a change of endpoints take effect at once on this node.
+func (s *Endpoints) changed(ctx context.Context, err error) {
+	if err == nil {
+		_, _ = s.Webhooks(ctx) // else the outbox reads them soon
+	}
+	s.wakeOutbox()
 }
 
 // Webhook returns an endpoint; ErrWebhookNotFound.
@@ -86,7 +154,7 @@ func (s *Endpoints) CreateWebhook(ctx context.Context, e webhook.Endpoint, secre
 		}
 		return s.db.NoteRow(ctx, tx, table.PartWebhook, string(e.ID), "webhook.created", string(e.ID), who)
 	})
-	s.wakeOutbox()
+	s.changed(ctx, err)
 	return err
 }
 
@@ -116,12 +184,12 @@ func (s *Endpoints) ChangeWebhook(ctx context.Context, id webhook.EndpointID, ch
 		}
 		return s.db.NoteRow(ctx, tx, table.PartWebhook, string(id), "webhook.changed", string(id), who)
 	})
-	s.wakeOutbox()
+	s.changed(ctx, err)
 	return e, err
 }
 
-// DeleteWebhook removes an endpoint, its log, and all its pending messages. It returns
-// ErrWebhookNotFound when there is none.
+// DeleteWebhook removes an endpoint, its log, and all its pending messages. Addresses that requests named stay: they
+// are told as soon as another endpoint covers them. It returns ErrWebhookNotFound when there is none.
 func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, who engine.Who) error {
 	err := s.db.InTx(ctx, "webhook not deleted", func(tx pgx.Tx) error {
 		if err := lockFollower(ctx, tx); err != nil {
@@ -148,7 +216,7 @@ func (s *Endpoints) DeleteWebhook(ctx context.Context, id webhook.EndpointID, wh
 		}
 		return s.db.NoteWritten(ctx, tx, rows, "webhook.deleted", string(id), who)
 	})
-	s.wakeOutbox()
+	s.changed(ctx, err)
 	return err
 }
 

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,11 +88,11 @@ func trim(parts []chainPart) (more bool) {
 }
 
 func (s *Endpoints) followParts(ctx context.Context, tx pgx.Tx, parts []chainPart, f *Followed) error {
-	endpoints, types, err := listeners(ctx, tx)
+	endpoints, names, err := listeners(ctx, tx)
 	if err != nil {
 		return err
 	}
-	facts, batches, err := readFacts(ctx, tx, parts, types)
+	facts, batches, err := readFacts(ctx, tx, parts, webhook.Sources(names))
 	if err != nil {
 		return err
 	}
@@ -99,13 +100,21 @@ func (s *Endpoints) followParts(ctx context.Context, tx pgx.Tx, parts []chainPar
 	if err := complete(ctx, tx, facts); err != nil {
 		return err
 	}
+	callbacks, err := callbacksOf(ctx, tx, endpoints, facts)
+	if err != nil {
+		return err
+	}
 	var messages []webhook.Message
 	var to []addressed
 	for i := range facts {
-		for _, m := range webhook.Messages(&facts[i]) {
+		for _, m := range webhook.Messages(&facts[i], names) {
+			if c := callbacks[m.Subject]; c != nil && c.Wants(&m) {
+				own := m.To(c.URL)
+				messages, to = append(messages, own), append(to, addressed{endpoint: c.Endpoint, message: own.ID})
+			}
 			wanted := false
 			for j := range endpoints {
-				if endpoints[j].Wants(&m) {
+				if endpoints[j].Wants(m.Type, m.Campaign) {
 					to, wanted = append(to, addressed{endpoint: endpoints[j].ID, message: m.ID}), true
 				}
 			}
@@ -127,6 +136,40 @@ func (s *Endpoints) followParts(ctx context.Context, tx pgx.Tx, parts []chainPar
 	return keepCursors(ctx, tx, parts)
 }
 
+// callbacksOf reads the addresses that requests named for the calls of facts, by their subjects. Those are left out
+// that no endpoint allows now.
+func callbacksOf(ctx context.Context, tx pgx.Tx, endpoints []webhook.Endpoint,
+	facts []webhook.Fact) (map[string]*webhook.Callback, error) {
+	if !slices.ContainsFunc(endpoints, func(e webhook.Endpoint) bool {
+		return slices.Contains(e.Types, webhook.StatusCallback)
+	}) {
+		return nil, nil
+	}
+	campaigns := map[string]engine.CampaignID{}
+	var subjects []string
+	for i := range facts {
+		id := webhook.Subject(&facts[i])
+		if _, seen := campaigns[id]; !seen && column.IsID(id) {
+			campaigns[id] = facts[i].Campaign
+			subjects = append(subjects, id)
+		}
+	}
+	rows, _ := tx.Query(ctx, "SELECT subject, webhook_id, url, types FROM webhook_callbacks "+
+		"WHERE subject = ANY($1::uuid[])", subjects)
+	out := map[string]*webhook.Callback{}
+	_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		c := &webhook.Callback{}
+		err := row.Scan(column.Hex(&c.Subject), &c.Endpoint, &c.URL, &c.Types)
+		if err == nil {
+			if e := c.Through(endpoints, campaigns[c.Subject]); e != nil {
+				c.Endpoint, out[c.Subject] = e.ID, c
+			}
+		}
+		return struct{}{}, err
+	})
+	return out, err
+}
+
 func keepCursors(ctx context.Context, tx pgx.Tx, parts []chainPart) error {
 	campaigns, runs, at := make([]string, len(parts)), make([]int, len(parts)), make([]int64, len(parts))
 	for i, p := range parts {
@@ -138,21 +181,20 @@ func keepCursors(ctx context.Context, tx pgx.Tx, parts []chainPart) error {
 	return err
 }
 
-// listeners returns the active endpoints, and the event types that at least one of them wants.
-func listeners(ctx context.Context, tx pgx.Tx) ([]webhook.Endpoint, []journal.Type, error) {
-	rows, _ := tx.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE active")
-	list, err := pgx.CollectRows(rows, scanWebhook)
-	if err != nil {
+// listeners returns the active endpoints, oldest first, and the types that at least one of them is told of.
+func listeners(ctx context.Context, tx pgx.Tx) (list []webhook.Endpoint, names []string, err error) {
+	rows, _ := tx.Query(ctx, "SELECT "+webhookColumns+" FROM webhooks WHERE active ORDER BY created_at, id")
+	if list, err = pgx.CollectRows(rows, scanWebhook); err != nil {
 		return nil, nil, err
 	}
-	var names []string
 	for i := range list {
-		if len(list[i].Types) == 0 {
-			return list, webhook.Sources(nil), nil
+		for _, name := range list[i].Asked() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
-		names = append(names, list[i].Types...)
 	}
-	return list, webhook.Sources(names), nil
+	return list, names, nil
 }
 
 // readFacts reads the events of the wanted types from parts of chains, in order within each, and

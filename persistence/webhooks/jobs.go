@@ -1,11 +1,13 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +50,12 @@ type Endpoints struct {
 	db     *table.DB
 	jobs   *river.Client[pgx.Tx] // puts jobs into queues
 	outbox atomic.Pointer[Outbox]
+	// ringing are the endpoints that name call.ringing, as last read; nil for none.
+	ringing atomic.Pointer[[]webhook.Endpoint]
+	// reads counts the readings of endpoints; noted is the one that ringing is from.
+	reads atomic.Int64
+	mu    sync.Mutex
+	noted int64
 }
 
 // NewEndpoints returns the Endpoints stored in db.
@@ -90,15 +98,18 @@ func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
 	if err != nil || t == nil {
 		return err
 	}
-	if !t.active && t.kind != webhook.Ping {
-		return w.store.record(ctx, t, &webhook.Answer{Problem: webhook.ProblemInactive},
-			webhook.Verdict{State: webhook.Failed}, t.tries)
+	if problem := t.endpoint.Problem(&t.message); problem != "" {
+		return w.store.record(ctx, t, &webhook.Answer{Problem: problem}, webhook.Verdict{State: webhook.Failed}, t.tries)
 	}
-	answer := w.cfg.Deliver(ctx, webhook.NewRequest(t.url, t.message, t.body, w.store.db.Config.Now(), t.secrets...))
+	answer := w.cfg.Deliver(ctx, webhook.NewRequest(cmp.Or(t.message.URL, t.endpoint.URL), t.message.ID, t.message.Body,
+		w.store.db.Config.Now(), t.secrets...))
 	if ctx.Err() != nil && answer.Status == 0 {
 		return river.JobSnooze(0) // this process is stopping; another delivers it
 	}
 	verdict := webhook.Judge(&answer, t.tries+1, t.worked, rand.Float64()) //nolint:gosec // jitter
+	if t.message.URL != "" {
+		verdict = verdict.OfAddress()
+	}
 	if w.cfg.OnTry != nil {
 		w.cfg.OnTry(verdict, answer.Took)
 	}
@@ -114,13 +125,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[deliverArgs]) error {
 // taken is a delivery about to be tried.
 type taken struct {
 	deliverArgs
-	endpoint webhook.EndpointID
-	url      string
-	active   bool
+	endpoint webhook.Endpoint // what a try depends on
+	message  webhook.Message
 	worked   bool
-	kind     string
-	message  string
-	body     []byte
 	tries    int
 	secrets  [][]byte
 }
@@ -129,13 +136,18 @@ type taken struct {
 func (s *Endpoints) take(ctx context.Context, args deliverArgs) (*taken, error) {
 	t := &taken{deliverArgs: args}
 	var secret, old string
-	err := s.db.Read.QueryRow(ctx, `SELECT w.id, w.url, w.active, coalesce(w.last_delivered_at > d.created_at, false),
-		m.type, m.id, m.body, d.tries,
-			w.secret, CASE WHEN w.old_secret_until > $3 THEN w.old_secret ELSE '' END
+	e, m := &t.endpoint, &t.message
+	err := s.db.Read.QueryRow(ctx, `SELECT w.id, w.url, w.types, w.active, w.campaigns,
+			CASE WHEN m.url IS NULL THEN coalesce(w.last_delivered_at > d.created_at, false)
+				ELSE EXISTS (SELECT FROM webhook_messages o JOIN webhook_deliveries x ON x.message_id = o.id
+					WHERE o.subject = m.subject AND o.url = m.url AND x.state = 'delivered' AND x.tried_at > d.created_at) END,
+			m.type, m.campaign_id, m.id, coalesce(m.url, ''), m.body, d.tries, w.secret,
+			CASE WHEN w.old_secret_until > $3 THEN w.old_secret ELSE '' END
 		FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN webhook_messages m ON m.id = d.message_id
 		WHERE d.id = $1 AND d.generation = $2 AND d.state = 'pending'`, args.Delivery, args.Generation,
 		s.db.Config.Now()).
-		Scan(&t.endpoint, &t.url, &t.active, &t.worked, &t.kind, &t.message, &t.body, &t.tries, &secret, &old)
+		Scan(&e.ID, &e.URL, &e.Types, &e.Active, &e.Campaigns, &t.worked, &m.Type, &m.Campaign, &m.ID, &m.URL, &m.Body,
+			&t.tries, &secret, &old)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -146,7 +158,7 @@ func (s *Endpoints) take(ctx context.Context, args deliverArgs) (*taken, error) 
 		if stored.text == "" {
 			continue
 		}
-		text, err := s.db.Config.Secrets.Open(webhookPlace(stored.column, t.endpoint), stored.text)
+		text, err := s.db.Config.Secrets.Open(webhookPlace(stored.column, e.ID), stored.text)
 		if err != nil {
 			return nil, err
 		}
@@ -187,9 +199,12 @@ func (s *Endpoints) record(ctx context.Context, t *taken, a *webhook.Answer, v w
 		case v.State == webhook.Delivered:
 			_, err = tx.Exec(ctx, "UPDATE webhooks SET last_delivered_at = $2 WHERE id = $1 "+
 				"AND (last_delivered_at IS NULL OR last_delivered_at < $3)",
-				string(t.endpoint), now, now.Add(-workedEvery))
+				string(t.endpoint.ID), now, now.Add(-workedEvery))
 		case v.Disable != "":
-			err = s.disable(ctx, tx, t.endpoint, v.Disable, now)
+			err = s.disable(ctx, tx, t.endpoint.ID, v.Disable, now)
+		case v.Forget: // unless a later request named another
+			_, err = tx.Exec(ctx, `DELETE FROM webhook_callbacks b USING webhook_messages m
+				WHERE m.id = $1 AND b.subject = m.subject AND b.url = m.url`, t.message.ID)
 		}
 		return err
 	})

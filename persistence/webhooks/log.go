@@ -11,18 +11,20 @@ import (
 	"dialler/engine"
 	"dialler/engine/webhook"
 	"dialler/persistence/column"
+	"dialler/persistence/table"
 )
 
 // The log of deliveries, and replays.
 
-const deliveryColumns = "d.id, d.message_id, m.type, m.campaign_id, d.state, d.tries, d.status, d.problem, " +
+const deliveryColumns = "d.id, d.message_id, m.type, m.campaign_id, " +
+	"coalesce(m.body::json #>> '{data,attempt_id}', ''), m.url IS NOT NULL, d.state, d.tries, d.status, d.problem, " +
 	"d.excerpt, d.created_at, d.tried_at, d.next_at"
 
 const fromDeliveries = " FROM webhook_deliveries d JOIN webhook_messages m ON m.id = d.message_id "
 
 func scanDelivery(row pgx.CollectableRow) (d webhook.Delivery, err error) {
-	err = row.Scan(&d.ID, &d.Message, &d.Type, &d.Campaign, &d.State, &d.Tries, &d.Status, &d.Problem, &d.Excerpt,
-		&d.CreatedAt, &d.TriedAt, &d.NextAt)
+	err = row.Scan(&d.ID, &d.Message, &d.Type, &d.Campaign, &d.Attempt, &d.Own, &d.State, &d.Tries, &d.Status, &d.Problem,
+		&d.Excerpt, &d.CreatedAt, &d.TriedAt, &d.NextAt)
 	return d, err
 }
 
@@ -47,21 +49,35 @@ func (s *Endpoints) Deliveries(ctx context.Context, id webhook.EndpointID,
 		args = append(args, string(q.State))
 		sql += " AND d.state = $" + strconv.Itoa(len(args))
 	}
+	if len(q.Of) > 0 {
+		args = append(args, table.List(q.Of))
+		sql += " AND " + isOf("$"+strconv.Itoa(len(args)))
+	}
 	args = append(args, q.Size)
 	rows, _ := s.db.Read.Query(ctx, sql+" ORDER BY d.id DESC LIMIT $"+strconv.Itoa(len(args)), args...)
 	list, err := pgx.CollectRows(rows, scanDelivery)
 	return list, s.db.Wrap("deliveries not read", err)
 }
 
-// Replay sends one message to its endpoint again, with all its tries, even if it was delivered.
+// isOf is the SQL condition that a message is of one of these campaigns, or the test of an endpoint.
+func isOf(campaigns string) string {
+	return "(m.campaign_id = ANY(" + campaigns + ") OR m.type = '" + webhook.Ping + "')"
+}
+
+// concerns is the SQL condition that a delivery is of a message that isOf $3; all are if there are none.
+var concerns = ` AND (cardinality($3::text[]) = 0 OR EXISTS (SELECT FROM webhook_messages m
+	WHERE m.id = message_id AND ` + isOf("$3") + "))"
+
+// Replay sends one message to its endpoint again, with all its tries, even if it was delivered; of
+// is as in a query.
 // Errors: ErrWebhookNotFound, NotFound "delivery_not_found", Conflict "webhook_inactive".
 func (s *Endpoints) Replay(ctx context.Context, id webhook.EndpointID, delivery int64,
-	who engine.Who) (d webhook.Delivery, err error) {
+	of []engine.CampaignID, who engine.Who) (d webhook.Delivery, err error) {
 	err = s.db.InTx(ctx, "delivery not replayed", func(tx pgx.Tx) error {
 		if err := replayable(ctx, tx, id); err != nil {
 			return err
 		}
-		again, err := s.again(ctx, tx, id, "AND id = $2", delivery)
+		again, err := s.again(ctx, tx, id, "AND id = $2"+concerns, delivery, table.List(of))
 		if err != nil {
 			return err
 		}
@@ -78,16 +94,16 @@ func (s *Endpoints) Replay(ctx context.Context, id webhook.EndpointID, delivery 
 }
 
 // ReplayFailed replays failed deliveries created since the given time, the oldest first, at most
-// ReplayCap. Errors: ErrWebhookNotFound, Conflict "webhook_inactive".
-func (s *Endpoints) ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, who engine.Who) (n int,
-	err error) {
+// ReplayCap; of is as in a query. Errors: ErrWebhookNotFound, Conflict "webhook_inactive".
+func (s *Endpoints) ReplayFailed(ctx context.Context, id webhook.EndpointID, since time.Time, of []engine.CampaignID,
+	who engine.Who) (n int, err error) {
 	err = s.db.InTx(ctx, "deliveries not replayed", func(tx pgx.Tx) error {
 		if err := replayable(ctx, tx, id); err != nil {
 			return err
 		}
 		if n, err = s.again(ctx, tx, id, `AND id IN (SELECT id FROM webhook_deliveries WHERE webhook_id = $1
-			AND state = 'failed' AND created_at >= $2
-			ORDER BY created_at, id LIMIT `+strconv.Itoa(ReplayCap)+")", since); err != nil || n == 0 {
+			AND state = 'failed' AND created_at >= $2`+concerns+`
+			ORDER BY created_at, id LIMIT `+strconv.Itoa(ReplayCap)+")", since, table.List(of)); err != nil || n == 0 {
 			return err
 		}
 		return s.db.Note(ctx, tx, "webhook.replayed", string(id), who)
@@ -107,11 +123,12 @@ func replayable(ctx context.Context, tx pgx.Tx, id webhook.EndpointID) error {
 	return err
 }
 
-// again restarts deliveries; where may refer to $2.
-func (s *Endpoints) again(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, where string, arg any) (int, error) {
+// again restarts deliveries; where may refer to $2 and so on.
+func (s *Endpoints) again(ctx context.Context, tx pgx.Tx, id webhook.EndpointID, where string, args ...any) (int,
+	error) {
 	rows, _ := tx.Query(ctx, `UPDATE webhook_deliveries SET state = 'pending', generation = generation + 1, tries = 0,
 		status = 0, problem = '', excerpt = '', next_at = now()
-		WHERE webhook_id = $1 `+where+" RETURNING id, generation", string(id), arg)
+		WHERE webhook_id = $1 `+where+" RETURNING id, generation", append([]any{string(id)}, args...)...)
 	jobs, err := pgx.CollectRows(rows, pgx.RowToStructByPos[deliverArgs])
 	if err != nil {
 		return 0, err
@@ -160,19 +177,22 @@ type addressed struct {
 func putMessages(ctx context.Context, tx pgx.Tx, messages []webhook.Message, to []addressed,
 	at time.Time) ([]queuedJob, error) {
 	n := len(messages)
-	ids, kinds, campaigns, subjects, bodies := make([]string, n), make([]string, n), make([]string, n), make([]*string,
-		n), make([]string, n)
+	ids, kinds, campaigns, subjects, bodies, urls := make([]string, n), make([]string, n), make([]string, n),
+		make([]*string, n), make([]string, n), make([]*string, n)
 	for i := range messages {
 		m := &messages[i]
 		ids[i], kinds[i], campaigns[i], bodies[i] = m.ID, m.Type, string(m.Campaign), string(m.Body)
 		if column.IsID(m.Subject) {
 			subjects[i] = &m.Subject
 		}
+		if m.URL != "" {
+			urls[i] = &m.URL
+		}
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO webhook_messages (id, type, campaign_id, subject, body, created_at)
-		SELECT u.*, $6 FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[]) u ON CONFLICT
+	if _, err := tx.Exec(ctx, `INSERT INTO webhook_messages (id, type, campaign_id, subject, body, url, created_at)
+		SELECT u.*, $7 FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[]) u ON CONFLICT
 		DO NOTHING`,
-		ids, kinds, campaigns, subjects, bodies, at); err != nil {
+		ids, kinds, campaigns, subjects, bodies, urls, at); err != nil {
 		return nil, err
 	}
 	endpoints, named := make([]string, len(to)), make([]string, len(to))

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -367,7 +368,32 @@ func (s *Endpoints) PurgeWebhooks(ctx context.Context, now time.Time) error {
 		"WHERE h.campaign_id = c.campaign_id AND h.run = c.run)"); err != nil {
 		return s.db.Wrap("old cursors not dropped", err)
 	}
-	_, err := s.db.Read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL "+
-		"WHERE old_secret_until < $1", now)
-	return s.db.Wrap("old secrets not dropped", err)
+	if _, err := s.db.Read.Exec(ctx, "UPDATE webhooks SET old_secret = '', old_secret_until = NULL "+
+		"WHERE old_secret_until < $1", now); err != nil {
+		return s.db.Wrap("old secrets not dropped", err)
+	}
+	return s.db.Wrap("old status callbacks not dropped", s.purgeCallbacks(ctx, now))
+}
+
+// purgeCallbacks drops the addresses that requests named for somebody who is not there any more, for a dialout that is
+// over, or for nobody. Those of contacts stay as long as these, so that the whole table is gone through, a part at a
+// time.
+func (s *Endpoints) purgeCallbacks(ctx context.Context, now time.Time) error {
+	for last := "00000000-0000-0000-0000-000000000000"; ; {
+		err := s.db.Read.QueryRow(ctx, `WITH part AS (
+				SELECT subject, url, created_at FROM webhook_callbacks WHERE subject > $2 ORDER BY subject LIMIT $3
+			), gone AS (
+				DELETE FROM webhook_callbacks b USING part p WHERE b.subject = p.subject AND b.created_at = p.created_at
+				AND p.created_at < $1 AND (p.url = '' OR NOT EXISTS (SELECT FROM contacts c WHERE c.id = p.subject)
+				AND NOT EXISTS (SELECT FROM scheduled_dialouts s WHERE s.id = p.subject)
+				AND NOT EXISTS (SELECT FROM attempts a WHERE a.id = p.subject AND (a.live OR a.ended_at >= $1)))
+			) SELECT subject::text FROM part ORDER BY subject DESC LIMIT 1`,
+			now.Add(-keepDelivered), last, purgedAtOnce).Scan(&last)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

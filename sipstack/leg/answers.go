@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dialler/sipstack/message"
 	"dialler/sipstack/timing"
 	"dialler/sipstack/transport"
 
@@ -61,14 +62,13 @@ func (as *answers) remember(r *sip.Request) *answer {
 		oldest := max(slices.IndexFunc(as.last, func(a answer) bool { return a.endAt == 0 }), 0)
 		as.last = slices.Delete(as.last, oldest, oldest+1)
 	}
-	branch, _ := r.Via().Params.Get("branch")
-	as.last = append(as.last, answer{method: r.Method, branch: strings.Clone(branch), cseq: r.CSeq().SeqNo})
+	as.last = append(as.last, answer{method: r.Method, branch: strings.Clone(message.BranchOf(r)), cseq: r.CSeq().SeqNo})
 	return &as.last[len(as.last)-1]
 }
 
 // answered finds an earlier request.
 func (as *answers) answered(r *sip.Request) *answer {
-	branch, _ := r.Via().Params.Get("branch")
+	branch := message.BranchOf(r)
 	for i := range as.last {
 		if a := &as.last[i]; a.method == r.Method && a.cseq == r.CSeq().SeqNo && a.branch == branch {
 			return a
@@ -108,7 +108,7 @@ func (as *answers) quiet() {
 // onCancel answers a CANCEL: a re-INVITE is answered at once, so that it changes
 // nothing (RFC 3261 §9.2).
 func (as *answers) onCancel(r *sip.Request, src transport.Target) {
-	branch, _ := r.Via().Params.Get("branch")
+	branch := message.BranchOf(r)
 	code, phrase := 481, "Call/Transaction Does Not Exist"
 	if slices.ContainsFunc(as.last, func(a answer) bool { return a.method == sip.INVITE && a.branch == branch }) {
 		code, phrase = 200, "OK"

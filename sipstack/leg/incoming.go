@@ -52,7 +52,7 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 		return false
 	}
 	sdp := message.SDPOf(r)
-	from, _ := r.From().Params.Get("tag")
+	from := message.FromTag(r)
 	contacts := message.ContactURIs(r)
 	switch {
 	case from == "" || len(contacts) == 0:
@@ -63,6 +63,10 @@ func (k *Table) offer(r *sip.Request, src transport.Target) (taken bool) {
 		return true
 	case sdp == nil: // we make no offers in a 200
 		k.net.Respond(r, src, 488, "Not Acceptable Here", k.trunks.UserAgentLine, nil)
+		return true
+	}
+	if t.SessionSec > 0 && tooShort(r) { // before it counts as a call, since another follows at once
+		k.net.Respond(r, src, 422, "Session Interval Too Small", minSessionLine+k.trunks.UserAgentLine, nil)
 		return true
 	}
 	a := k.conf.NewCall()
@@ -202,12 +206,7 @@ func (k *Table) accept(p engine.PlaceLeg, sink func(engine.LegEvent)) {
 	}
 	l.callee = p.To
 	r := l.incoming.invite
-	refresh, ok := l.session.onRefresh(r)
-	if !ok {
-		l.final(422, "Session Interval Too Small", "Min-SE: 90\r\n", nil)
-		l.notSent(engine.NotSentNoRoute, "the session interval is too small")
-		return
-	}
+	refresh, _ := l.session.onRefresh(r) // one that is too short was not offered
 	l.session.apply(refresh)
 	l.session.localSDP, l.deadline, l.incoming.taken = p.Offer, 0, true
 	l.inv.offer = p.Offer

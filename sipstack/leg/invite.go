@@ -39,6 +39,7 @@ type invitation struct {
 
 	resendAt  time.Duration // next retransmission of the INVITE, 0 = none
 	resendGap time.Duration
+	leftAt    time.Duration // when the current INVITE was first written
 }
 
 // begin sends the first INVITE to the first address that takes it. The leg is
@@ -122,10 +123,11 @@ func (v *invitation) written() {
 	}
 	l.enter(phaseCalling)
 	l.deadline = now + l.s.conf.Timers.Transaction() // timer B
-	if !v.to.Reliable() {
-		v.resendGap = l.s.conf.Timers.T1 // timer A
-		v.resendAt = now + v.resendGap
+	v.leftAt = now
+	if v.resendGap = l.s.conf.Timers.T1; v.to.Reliable() { // timer A
+		v.resendGap = l.s.conf.Timers.InviteSilence
 	}
+	v.resendAt = now + v.resendGap
 	l.s.Count.Invites.Add(1)
 }
 
@@ -173,11 +175,17 @@ func (v *invitation) afterWrite(left bool, err error) {
 	}
 }
 
-// resend handles timer A.
+// resend handles timer A. Over a reliable transport nothing is retransmitted, and only the silence is noticed.
 func (v *invitation) resend(now time.Duration) {
 	l := v.leg
-	if l.phase != phaseCalling || timing.BootNow() > v.sendBy {
-		v.resendAt = 0 // nothing leaves after the send-by time; timer B keeps running
+	if l.phase == phaseCalling && now-v.leftAt >= l.s.conf.Timers.InviteSilence {
+		l.trunk.Silent(v.leftAt)
+	}
+	if l.phase != phaseCalling || timing.BootNow() > v.sendBy || v.to.Reliable() {
+		// Nothing leaves after the send-by time; timer B keeps running, and the silence is still noticed.
+		if v.resendAt = v.leftAt + l.s.conf.Timers.InviteSilence; l.phase != phaseCalling || v.resendAt <= now {
+			v.resendAt = 0
+		}
 		return
 	}
 	if l.write(v.to, v.data) == nil {

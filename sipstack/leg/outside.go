@@ -1,6 +1,8 @@
 package leg
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
 	"dialler/sipstack/message"
@@ -26,6 +28,10 @@ func (k *Table) onRequest(r *sip.Request, src transport.Target) {
 	}
 	if r.Method == sip.ACK || !k.trunks.MayAsk(src.Addr.Addr()) {
 		return // an ACK is never answered (§17)
+	}
+	if code, phrase := flawed(r); code != 0 {
+		k.net.Respond(r, src, code, phrase, k.trunks.UserAgentLine, nil)
+		return
 	}
 	if tags := unsupported(r, true); tags != "" {
 		k.net.Respond(r, src, 420, "Bad Extension", "Unsupported: "+tags+"\r\n"+k.trunks.UserAgentLine, nil) // §8.2.2.3
@@ -63,6 +69,36 @@ func (k *Table) onRequest(r *sip.Request, src transport.Target) {
 	}
 }
 
+// flawed says how a request is refused that can be read but not obeyed: it is of another version or kind of address,
+// or contradicts itself (RFC 3261 §8.1.1.5, §8.2.2.1, §20; RFC 4475 §3.1.2.16 to §3.1.2.18, §3.3.2, §3.3.8, §3.3.9).
+// It is asked outside of dialogs only: in one, a refusal may end the call.
+func flawed(r *sip.Request) (code int, phrase string) {
+	switch {
+	case !strings.EqualFold(r.SipVersion, "SIP/2.0"):
+		return 505, "Version Not Supported"
+	case !strings.EqualFold(string(r.CSeq().MethodName), string(r.Method)):
+		return 400, "CSeq Of Another Method"
+	case !slices.Contains([]string{"", "sip", "sips", "tel"}, strings.ToLower(r.Recipient.Scheme)):
+		return 416, "Unsupported URI Scheme"
+	}
+	first := map[string]string{}
+	for _, h := range r.Headers() {
+		name := strings.ToLower(h.Name())
+		switch name {
+		case "f":
+			name = "from"
+		case "from", "to", "call-id", "cseq", "content-length":
+		default:
+			continue
+		}
+		if v, twice := first[name]; twice && v != h.Value() {
+			return 400, "Two Values Where One May Be"
+		}
+		first[name] = h.Value()
+	}
+	return 0, ""
+}
+
 // refusedCalls remembers the last inbound INVITEs, for their CANCELs.
 type refusedCalls struct {
 	mu   sync.Mutex
@@ -71,8 +107,7 @@ type refusedCalls struct {
 }
 
 func transactionOf(r *sip.Request) string {
-	branch, _ := r.Via().Params.Get("branch")
-	return r.CallID().Value() + "\x00" + branch
+	return r.CallID().Value() + "\x00" + message.BranchOf(r)
 }
 
 func (c *refusedCalls) add(r *sip.Request) {

@@ -26,10 +26,10 @@ func (k *Table) OnMessage(m sip.Message, src transport.Target) {
 }
 
 // onResponse matches a response to a transaction of ours by Call-ID, CSeq and
-// the branch of the top Via (RFC 3261 §17.1.3).
+// the branch of the top Via (RFC 3261 §17.1.3). One with several Vias was meant for somebody else (§8.1.3.3).
 func (k *Table) onResponse(r *sip.Response, src netip.AddrPort) {
 	callID, cseq, via := r.CallID(), r.CSeq(), r.Via()
-	if callID == nil || cseq == nil || via == nil || r.StatusCode < 100 || r.StatusCode > 699 ||
+	if callID == nil || cseq == nil || via == nil || message.Vias(r) > 1 || r.StatusCode < 100 || r.StatusCode > 699 ||
 		!strings.EqualFold(r.SipVersion, "SIP/2.0") {
 		k.net.Counts.Malformed.Add(1)
 		return
@@ -86,7 +86,7 @@ func (l *leg) sign(r *sip.Response) {
 // onInDialog handles a request with a To tag.
 func (k *Table) onInDialog(r *sip.Request, src transport.Target) {
 	l := k.ofCall(r.CallID().Value())
-	from, _ := r.From().Params.Get("tag")
+	from := message.FromTag(r)
 	if l == nil || message.ToTag(r) != l.parties.fromTag {
 		if !k.trunks.MayAsk(src.Addr.Addr()) {
 			return

@@ -146,6 +146,14 @@ func (n *session) refreshed(r *sip.Response) {
 	n.watch.agreed(l.s.clock.Now(), sec, refresher != "uas")
 }
 
+var minSessionLine = "Min-SE: " + strconv.Itoa(message.MinSessionSec) + "\r\n"
+
+// tooShort says that the session interval of a request is refused (RFC 4028 §9).
+func tooShort(r *sip.Request) bool {
+	sec, _ := message.SessionExpires(r)
+	return sec > 0 && sec < message.MinSessionSec && knowsTimers(r)
+}
+
 // onRefresh reads the session interval of a re-INVITE or UPDATE (§9). ok is
 // false when it is too small.
 func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
@@ -159,7 +167,7 @@ func (n *session) onRefresh(r *sip.Request) (a refreshAnswer, ok bool) {
 		return a, true
 	case sec == 0:
 		sec = n.watch.sec
-	case sec < message.MinSessionSec && supports:
+	case tooShort(r):
 		return a, false
 	}
 	switch {

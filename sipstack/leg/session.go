@@ -63,8 +63,7 @@ func (n *session) onOffer(r *sip.Request, src transport.Target, d *dialog) {
 	}
 	refresh, ok := n.onRefresh(r)
 	if !ok {
-		l.answers.reply(r, src, 422, "Session Interval Too Small",
-			"Min-SE: "+strconv.Itoa(message.MinSessionSec)+"\r\n"+l.trunk.UserAgentLine, nil)
+		l.answers.reply(r, src, 422, "Session Interval Too Small", minSessionLine+l.trunk.UserAgentLine, nil)
 		return
 	}
 	body, ok := n.negotiate(invite, offer)

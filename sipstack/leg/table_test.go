@@ -22,7 +22,7 @@ func openTable(c Config) (*Table, error) {
 		return nil, err
 	}
 	k := NewTable(c, clock, sockets, trunks)
-	sockets.Serve(trunks.IsPeer, k.OnMessage)
+	sockets.Serve(trunks.IsPeer, trunks.MayAsk, k.OnMessage)
 	return k, nil
 }
 

@@ -153,6 +153,26 @@ func BranchOf(m sip.Message) string {
 	return branch
 }
 
+// Vias counts the Vias of a message.
+func Vias(m sip.Message) (n int) {
+	for _, h := range HeadersOf(m) {
+		if _, is := h.(*sip.ViaHeader); is {
+			n++
+		}
+	}
+	return n
+}
+
+// FromTag returns the tag of a request's From.
+func FromTag(r *sip.Request) string {
+	for _, p := range r.From().Params {
+		if strings.EqualFold(strings.TrimSpace(p.K), "tag") {
+			return strings.TrimSpace(p.V)
+		}
+	}
+	return ""
+}
+
 func ToTag(m sip.Message) string {
 	to := m.To()
 	if to == nil {

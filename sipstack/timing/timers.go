@@ -26,6 +26,10 @@ type Timers struct {
 	RegisterRetry time.Duration
 	// OptionsRetry is the longest pause after OPTIONS that were not answered; default 30 s.
 	OptionsRetry time.Duration
+	// InviteSilence is how long an INVITE may stay without any response before its trunk is asked by
+	// OPTIONS, OptionsWait how long these may then stay without one; default 3 s and 4 s. Retransmissions
+	// are lost now and then; seven seconds of them are not.
+	InviteSilence, OptionsWait time.Duration
 }
 
 func (t *Timers) SetDefaults() {
@@ -46,6 +50,12 @@ func (t *Timers) SetDefaults() {
 	}
 	if t.OptionsRetry <= 0 {
 		t.OptionsRetry = 30 * time.Second
+	}
+	if t.InviteSilence <= 0 {
+		t.InviteSilence = 3 * time.Second
+	}
+	if t.OptionsWait <= 0 {
+		t.OptionsWait = 4 * time.Second
 	}
 }
 

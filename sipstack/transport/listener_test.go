@@ -28,7 +28,8 @@ func TestEverySocketOfAListenerIsControlled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Serve(func(netip.Addr) bool { return true }, func(sip.Message, Target) {})
+	anyone := func(netip.Addr) bool { return true }
+	n.Serve(anyone, anyone, func(sip.Message, Target) {})
 	defer func() { _ = n.Close() }()
 	far, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

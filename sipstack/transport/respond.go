@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func (n *Sockets) Respond(
 	b = append(b, message.HeaderValue(r, "to", "t")...)
 	if message.ToTag(r) == "" {
 		// A retransmission gets the same tag (§8.2.7).
-		branch, _ := r.Via().Params.Get("branch")
+		branch := message.BranchOf(r)
 		b = append(b, ";tag="+message.Derive("to", r.CallID().Value()+branch, 6)...)
 	}
 	b = append(b, "\r\n"...)
@@ -68,4 +69,40 @@ func appendTopVia(b []byte, via *sip.ViaHeader, src Target) ([]byte, Target) {
 		to.Addr = netip.AddrPortFrom(src.Addr.Addr(), uint16(port))
 	}
 	return append(b, v.Value()...), to
+}
+
+// asTheyCame reads the header fields of a message, and nothing in them.
+var asTheyCame = sip.NewParser(sip.WithHeadersParsers(sip.HeadersParser{}))
+
+// refuse counts a message that cannot be read. A request of a trunk is answered with 400 to where it came from, with
+// what a response copies as it came (RFC 3261 §8.2.6.2, §18.3): its sender would repeat it for 32 s, and may give up
+// the call that it belongs to.
+func (n *Sockets) refuse(data []byte, src Target) {
+	n.Counts.Malformed.Add(1)
+	line, rest, _ := bytes.Cut(data, []byte("\r\n"))
+	method, _, _ := bytes.Cut(line, []byte(" "))
+	if string(method) == "ACK" || bytes.HasPrefix(line, []byte("SIP/")) || !n.mayAsk(src.Addr.Addr()) {
+		return
+	}
+	m, err := asTheyCame.ParseSIP(append([]byte("OPTIONS sip:unknown SIP/2.0\r\n"), rest...))
+	if err != nil {
+		return
+	}
+	b := []byte("SIP/2.0 400 Bad Request\r\n")
+	for _, names := range [][2]string{{"Via", "v"}, {"From", "f"}, {"To", "t"}, {"Call-ID", "i"}, {"CSeq", "cseq"}} {
+		found := false
+		for _, h := range message.HeadersOf(m) {
+			if strings.EqualFold(h.Name(), names[0]) || strings.EqualFold(h.Name(), names[1]) {
+				b, found = append(b, names[0]+": "+h.Value()...), true
+				if names[0] == "To" && !strings.Contains(strings.ToLower(h.Value()), ";tag=") {
+					b = append(b, ";tag="+message.Derive("to", string(data), 6)...)
+				}
+				b = append(b, "\r\n"...)
+			}
+		}
+		if !found {
+			return // nobody could tell what it answers
+		}
+	}
+	_ = n.Write(src, message.AppendBody(b, nil))
 }

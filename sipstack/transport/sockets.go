@@ -19,10 +19,10 @@ type Sockets struct {
 	log    zerolog.Logger
 	flow   time.Duration // between pings on connections that we opened
 	Counts Counts
-	// isPeer says whether an address is a trunk's. onMessage receives every message read, in wire
-	// order, from one goroutine per socket.
-	isPeer    func(netip.Addr) bool
-	onMessage func(m sip.Message, src Target)
+	// isPeer says whether an address is a trunk's, mayAsk whether a request from it is answered that belongs to no call.
+	// onMessage receives every message read, in wire order, from one goroutine per socket.
+	isPeer, mayAsk func(netip.Addr) bool
+	onMessage      func(m sip.Message, src Target)
 
 	listening []*Endpoint // never empty
 	parser    *sip.Parser
@@ -86,8 +86,8 @@ func Open(listeners []Listener, ask Resolver, flow time.Duration, log zerolog.Lo
 }
 
 // Serve begins to read the listeners' sockets.
-func (n *Sockets) Serve(isPeer func(netip.Addr) bool, onMessage func(sip.Message, Target)) {
-	n.isPeer, n.onMessage = isPeer, onMessage
+func (n *Sockets) Serve(isPeer, mayAsk func(netip.Addr) bool, onMessage func(sip.Message, Target)) {
+	n.isPeer, n.mayAsk, n.onMessage = isPeer, mayAsk, onMessage
 	for _, ln := range n.listening {
 		n.listen(ln)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,7 +132,7 @@ func (c *stream) take(f *framer, b []byte) bool {
 		c.quiet.Store(0)
 		m, err := c.n.parse(data)
 		if err != nil {
-			c.n.Counts.Malformed.Add(1)
+			c.n.refuse(data, c.key)
 			continue
 		}
 		c.n.onMessage(m, c.key)
@@ -321,12 +322,13 @@ func (n *Sockets) readUDP(ln *Endpoint) error {
 		if err != nil || len(data) == 0 {
 			continue // a NAT keepalive
 		}
+		from := Target{Addr: unmapped(src), Transport: message.UDP, From: ln}
 		m, err := n.parse(buf[:size])
 		if err != nil {
-			n.Counts.Malformed.Add(1)
+			n.refuse(buf[:size], from)
 			continue
 		}
-		n.onMessage(m, Target{Addr: unmapped(src), Transport: message.UDP, From: ln})
+		n.onMessage(m, from)
 	}
 }
 
@@ -355,8 +357,30 @@ func (n *Sockets) OpenConnections() int {
 func Parsers() sip.HeadersParser {
 	all := sip.DefaultHeadersParser()
 	some := sip.HeadersParser{}
-	for _, name := range [...]string{"via", "v", "to", "t", "call-id", "i", "cseq", "content-length", "l"} {
+	for _, name := range [...]string{"call-id", "i", "cseq", "content-length", "l"} {
 		some[name] = all[name]
 	}
+	for _, name := range [...]string{"via", "v", "to", "t"} {
+		some[name] = tidy(all[name])
+	}
 	return some
+}
+
+// tidy reads the names of parameters in lower case, and names and values without the white space that may stand
+// around them (RFC 3261 §7.3.1, §25.1); the library leaves both.
+func tidy(parse sip.HeaderParser) sip.HeaderParser {
+	return func(name []byte, text string) (sip.Header, error) {
+		h, err := parse(name, text)
+		var params sip.HeaderParams
+		switch h := h.(type) {
+		case *sip.ViaHeader:
+			params = h.Params
+		case *sip.ToHeader:
+			params = h.Params
+		}
+		for i, p := range params {
+			params[i] = sip.HeaderKV{K: strings.ToLower(strings.TrimSpace(p.K)), V: strings.TrimSpace(p.V)}
+		}
+		return h, err
+	}
 }

@@ -64,6 +64,21 @@ func (k *keepalive) stop() {
 	}
 }
 
+// hurry asks at once, or waits shorter for the answer to what was asked.
+func (k *keepalive) hurry() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped || k.timer == nil {
+		return
+	}
+	wait := time.Duration(0)
+	if now := k.trunk.set.clock.Now(); k.callID != "" {
+		k.end = min(k.end, now+k.trunk.set.timers.OptionsWait)
+		wait = max(min(k.next, k.end)-now, 0)
+	}
+	k.timer.Reset(wait)
+}
+
 // tick starts an OPTIONS, retransmits it, or times it out.
 func (k *keepalive) tick() {
 	s := k.trunk.set
@@ -88,7 +103,11 @@ func (k *keepalive) tick() {
 	case now >= k.end:
 		seq := k.cseq
 		k.mu.Unlock()
-		k.result(seq, engine.TrunkDeclines, "no reply to OPTIONS")
+		reason := "no reply to OPTIONS"
+		if k.trunk.doubted() != 0 {
+			reason = "no reply to INVITE and OPTIONS"
+		}
+		k.result(seq, engine.TrunkDeclines, reason)
 		return
 	case !k.to.Reliable() && now >= k.next:
 		if s.net.Write(k.to, k.data) == nil {
@@ -136,6 +155,9 @@ func (k *keepalive) send(to transport.Target) {
 	k.interval = s.timers.T1
 	k.next = now + k.interval
 	k.end = now + min(s.timers.Transaction(), t.Conf.OptionsInterval)
+	if t.doubted() != 0 {
+		k.end = min(k.end, now+s.timers.OptionsWait)
+	}
 	if to.Reliable() {
 		k.next = k.end
 	}
@@ -211,6 +233,7 @@ func (k *keepalive) result(seq uint32, answer engine.TrunkAnswer, reason string)
 	k.alive, k.sent = k.alive || up, k.sent || answer != engine.TrunkUnsent
 	switch now := s.clock.Now(); {
 	case up:
+		k.trunk.silentAt.Store(0)
 		k.options, k.trusted, k.reason, k.at = engine.TrunkAnswers, true, reason, time.Now()
 	case !more && !k.alive:
 		if k.options = engine.TrunkUnsent; k.sent {

@@ -46,6 +46,7 @@ type Trunk struct {
 	registration *registration // nil unless the trunk is registered
 
 	calledAt  atomic.Int64 // when a call last gave a sign of life, on the stack's clock; 0 = never
+	silentAt  atomic.Int64 // when the INVITE left that raised doubts (see Silent), on the same clock; 0 = no doubts
 	alive     atomic.Bool  // last.Life is engine.TrunkAlive
 	reporting sync.Mutex   // held by report, so that changes are reported in order
 	healthMu  sync.Mutex
@@ -61,10 +62,28 @@ type prober interface {
 // dialog. A leg may be locked meanwhile.
 func (t *Trunk) Sign() {
 	t.calledAt.Store(int64(t.set.clock.Now()))
+	t.silentAt.Store(0)
 	if !t.alive.Load() && t.set.Get(t.Conf.ID) == t {
 		t.report()
 	}
 }
+
+// Silent notes that an INVITE that left at that time had no response within Timers.InviteSilence. If the
+// trunk has given no other sign of life since, it is asked at once, and what it told before counts no longer
+// if it does not answer either: a carrier that lost power is noticed in eight seconds, and not after a minute
+// of dials. A leg may be locked meanwhile.
+func (t *Trunk) Silent(left time.Duration) {
+	if t.called() > left || !t.silentAt.CompareAndSwap(0, int64(left)) {
+		return
+	}
+	if t.Conf.OptionsInterval < 0 {
+		time.AfterFunc(t.set.timers.OptionsWait, t.report) // nobody asks: calls alone may tell
+		return
+	}
+	t.keepalive.hurry()
+}
+
+func (t *Trunk) doubted() time.Duration { return time.Duration(t.silentAt.Load()) }
 
 func (t *Trunk) called() time.Duration { return time.Duration(t.calledAt.Load()) }
 
@@ -84,7 +103,7 @@ func (t *Trunk) report() {
 	stopped, reason := k.stopped, k.reason
 	h := engine.TrunkHealth{Trunk: t.Conf.ID, At: k.at}
 	signs := engine.TrunkSigns{Options: k.options, Trusted: k.trusted, Talks: k.talks, CalledAt: t.called(),
-		Now: t.set.clock.Now(), Within: t.retry()}
+		SilentAt: t.doubted(), Now: t.set.clock.Now(), Within: t.retry()}
 	k.mu.Unlock()
 	registration := ""
 	if r := t.registration; r != nil {

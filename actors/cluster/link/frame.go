@@ -13,8 +13,9 @@ const (
 	// where it was heard from, and calls are heard before they are answered. 3: by which suite it was
 	// encrypted; a trunk's profile has the family of its media. 4: the silence of a call says whether it
 	// was on hold; bots have headers of their own. 5: nothing new on the link; the node knows calendars,
-	// further numbers, callback policies and the best hour.
-	Version = 5
+	// further numbers, callback policies, the best hour, and the scopes and second secrets of API keys. 6:
+	// nothing new on the link; the node knows the progress of calls and addresses that requests name for it.
+	Version = 6
 	Oldest  = 1
 )
 

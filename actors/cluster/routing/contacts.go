@@ -22,6 +22,11 @@ func (r *Router) AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.
 	return carry(ctx, r, cmd.Campaign, "add_batch", cmd, r.tree.AddBatch)
 }
 
+// UndoImport takes back an import.
+func (r *Router) UndoImport(ctx context.Context, cmd campaign.UndoImport) (campaign.ImportUndo, error) {
+	return carry(ctx, r, cmd.Campaign, "undo_import", cmd, r.tree.UndoImport)
+}
+
 const (
 	// pieceSize is how much of a file is sent to its campaign's owner at a time.
 	pieceSize = 256 << 10

@@ -24,6 +24,7 @@ type Tree interface {
 	AddContacts(ctx context.Context, cmd campaign.AddContacts) (campaign.AddReport, error)
 	AddBatch(ctx context.Context, cmd campaign.AddBatch) (campaign.BatchReply, error)
 	Import(ctx context.Context, cmd campaign.ImportContacts, file io.Reader) (campaign.Import, error)
+	UndoImport(ctx context.Context, cmd campaign.UndoImport) (campaign.ImportUndo, error)
 	Trigger(ctx context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error)
 	Exclude(ctx context.Context, cmd campaign.Exclude) (campaign.ExcludeReply, error)
 	ActOnContact(ctx context.Context, cmd campaign.ActOnContact) error
@@ -98,6 +99,7 @@ func New(tree Tree, nodes Nodes, attempts Attempts, calls Calls, log zerolog.Log
 	serve(r, "preflight", tree.Preflight)
 	serve(r, "add_contacts", tree.AddContacts)
 	serve(r, "add_batch", tree.AddBatch)
+	serve(r, "undo_import", tree.UndoImport)
 	serve(r, "trigger", tree.Trigger)
 	serve(r, "exclude", tree.Exclude)
 	serve(r, "act_on_contact", r.actOnContactHere)

@@ -171,6 +171,10 @@ func (t *tree) AddBatch(_ context.Context, cmd campaign.AddBatch) (campaign.Batc
 	return enginetest.Filled[campaign.BatchReply](), t.note(cmd)
 }
 
+func (t *tree) UndoImport(_ context.Context, cmd campaign.UndoImport) (campaign.ImportUndo, error) {
+	return enginetest.Filled[campaign.ImportUndo](), t.note(cmd)
+}
+
 func (t *tree) Trigger(_ context.Context, cmd campaign.Trigger) (campaign.TriggerReply, error) {
 	return enginetest.Filled[campaign.TriggerReply](), t.note(cmd)
 }
@@ -277,6 +281,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 	batch := enginetest.Filled[campaign.AddBatch]()
 	batch.Campaign = theCampaign
 	trigger := enginetest.Filled[campaign.Trigger]()
+	undo := enginetest.Filled[campaign.UndoImport]()
+	undo.Campaign = theCampaign
 	exclude := enginetest.Filled[campaign.Exclude]()
 	lift := enginetest.Filled[campaign.Lift]()
 	lift.Campaign = theCampaign
@@ -304,6 +310,8 @@ func TestCommandsAndRepliesPassTheWireWhole(t *testing.T) {
 			enginetest.Filled[campaign.AddReport]()},
 		"add_batch": {func(ctx context.Context, r *Router) (any, error) { return r.AddBatch(ctx, batch) }, batch,
 			enginetest.Filled[campaign.BatchReply]()},
+		"undo_import": {func(ctx context.Context, r *Router) (any, error) { return r.UndoImport(ctx, undo) }, undo,
+			enginetest.Filled[campaign.ImportUndo]()},
 		"trigger": {func(ctx context.Context, r *Router) (any, error) { return r.Trigger(ctx, trigger) }, trigger,
 			enginetest.Filled[campaign.TriggerReply]()},
 		"act_on_contact": {func(ctx context.Context, r *Router) (any, error) { return nil, r.ActOnContact(ctx, one) }, one,

@@ -178,7 +178,7 @@ func (f *failing) keepsTheCap(t *testing.T) {
 	if text(w.state(t, id), "status") != "completed" {
 		w.must(t, http.MethodPost, "/campaigns/"+id+"/stop", nil)
 	}
-	w.completed(t, id, 30*second)
+	w.completed(t, id, patience)
 
 	type answer struct {
 		at, cause string

@@ -51,7 +51,7 @@ func who(kind, i int) string { return fmt.Sprintf("+4915%d%08d", 2+kind, i) }
 func (w *world) suppress(t *testing.T, kind, i int, p *raced) {
 	t.Helper()
 	p.asked = time.Now()
-	w.until(t, 30*second, "the suppression is answered 200", func() bool {
+	w.until(t, patience, "the suppression is answered 200", func() bool {
 		status, _ := w.try(t, http.MethodPost, "/suppressions", map[string]any{"number": who(kind, i)})
 		return status == http.StatusOK
 	})
@@ -85,7 +85,7 @@ func raceDue(t *testing.T, w *world, people []raced) {
 		w.suppress(t, 0, i, &people[i])
 		gone.Add(1)
 	})
-	w.completed(t, id, 30*second)
+	w.completed(t, id, patience)
 }
 
 func raceTriggers(t *testing.T, w *world, people []raced) {
@@ -110,19 +110,31 @@ func raceDialouts(t *testing.T, w *world, people []raced) {
 	})
 }
 
-// beside requests a dial and its suppression at about the same moment.
-func (w *world) beside(t *testing.T, kind int, people []raced, within time.Duration, dial func(i int)) {
+// beside requests a dial and its suppression at about the same moment, which is random within the dial's course. How
+// long that takes is learned: after a suppression that came first the next ones come later, and sooner after a dial.
+func (w *world) beside(t *testing.T, kind int, people []raced, course time.Duration, dial func(i int)) {
 	t.Helper()
+	var within atomic.Int64
+	within.Store(int64(course))
 	w.each(people, func(i int, rng *rand.Rand) {
 		var both sync.WaitGroup
 		both.Go(func() { dial(i) })
-		<-time.After(time.Duration(rng.Int64N(int64(within)))) // the moment within the dial's course is random
+		<-time.After(time.Duration(rng.Int64N(within.Load())))
 		w.suppress(t, kind, i, &people[i])
 		both.Wait()
+		if w.dialled(kind, i) {
+			within.Store(max(within.Load()*8/9, int64(10*time.Millisecond)))
+		} else {
+			within.Store(min(within.Load()*9/8, int64(5*time.Second)))
+		}
 	})
 }
 
-// each calls do foreverybody, several at a time.
+func (w *world) dialled(kind, i int) bool {
+	return len(w.carrier.Ledger().To(engine.PhoneNumber(who(kind, i)))) > 0
+}
+
+// each calls do for everybody, several at a time.
 func (w *world) each(people []raced, do func(i int, rng *rand.Rand)) {
 	var next atomic.Int64
 	var all sync.WaitGroup

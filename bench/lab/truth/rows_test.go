@@ -104,7 +104,7 @@ func stopAfterMeaningful(t *testing.T, w *world) {
 		},
 		n,
 	)
-	w.completed(t, id, 30*second)
+	w.completed(t, id, patience)
 	if got := len(w.calls(n)); got != 2 {
 		t.Errorf("dialled %d times, want the conversation and its callback", got)
 	}
@@ -247,7 +247,7 @@ func callbacksCounted(t *testing.T, w *world) {
 	id := w.run(t, map[string]any{"callback_detection": true, "max_attempts": 3}, x, y)
 	want := "requested 3, pending 1, completed 2"
 	var got string
-	w.until(t, 30*second, want, func() bool {
+	w.until(t, patience, want, func() bool {
 		c := w.state(t, id)
 		got = fmt.Sprintf(
 			"requested %v, pending %v, completed %v",
@@ -428,7 +428,7 @@ func machinesAreCalls(t *testing.T, w *world) {
 	id := w.run(t, map[string]any{"amd": "sequential", "always_on": true}, n)
 	w.until(
 		t,
-		30*second,
+		patience,
 		"a machine is counted",
 		func() bool { return num(w.state(t, id), "counters", "machine_detected") == 1 },
 	)
@@ -477,7 +477,7 @@ func refusedCallerID(t *testing.T, w *world) {
 		w.knows(t, people[i], []carrier.Behaviour{carrier.Refusal(403, "", 0)})
 	}
 	id := w.run(t, map[string]any{"number_pool": own[3:], "concurrency": 1, "abandon_cap_pct": 0}, people...)
-	w.until(t, 30*second, "five of its calls are refused", func() bool {
+	w.until(t, patience, "five of its calls are refused", func() bool {
 		n := 0
 		for _, p := range people {
 			n += len(w.calls(p))

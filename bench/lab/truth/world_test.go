@@ -55,6 +55,9 @@ const (
 	trunk  = "trunk"
 	admin  = "admin@dialler.local"
 	second = time.Second
+
+	// patience is how long what must come at last may take on a busy machine.
+	patience = 2 * time.Minute
 )
 
 // TestMain makes all rows run in parallel: they wait far more than they work.

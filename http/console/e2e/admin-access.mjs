@@ -27,11 +27,17 @@ async function keys(page, dialog) {
   await page.getByRole('button', { name: 'New API key' }).click();
   await dialog.getByLabel('Name').fill('Front office');
   await accessible(page, 'the form of a key');
+  const box = (name) => dialog.getByRole('checkbox', { name, exact: true });
   // Nothing ticked is refused at its field.
-  for (const scope of ['Dialout', 'Trigger', 'Exclude']) await dialog.getByRole('checkbox', { name: scope }).uncheck();
+  for (const scope of ['Dialout', 'Trigger', 'Exclude']) await box(scope).uncheck();
   await dialog.getByRole('button', { name: 'Make the key' }).click();
   await dialog.getByText('Choose at least one.').waitFor();
-  await dialog.getByRole('checkbox', { name: 'Read' }).check();
+  // What includes another ticks it, and unticked gives it up again.
+  await box('Trunks').check();
+  must(await box('Trunks, read only').isChecked(), 'an included scope is not ticked');
+  await box('Trunks').uncheck();
+  must(!(await box('Trunks, read only').isChecked()), 'an included scope stays ticked');
+  await box('Read').check();
   await dialog.getByLabel('Expires').fill('2000-01-01T10:00');
   await dialog.getByRole('button', { name: 'Make the key' }).click();
   const key = await dialog.locator('[data-secret]').innerText();
@@ -52,7 +58,11 @@ async function keys(page, dialog) {
   must((await withKey(key)).status === 401, 'an expired key is accepted');
 
   // Without an end it works, until it is deactivated.
-  await row.getByRole('button', { name: 'Change Front office' }).click();
+  const act = async (item) => {
+    await row.getByRole('button', { name: 'Actions for Front office' }).click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await act('Change…');
   must(
     (await dialog.getByLabel('Expires').inputValue()) === '2000-01-01T10:00',
     'the form does not show the expiry by the clock of who looks',
@@ -61,12 +71,24 @@ async function keys(page, dialog) {
   await dialog.getByRole('button', { name: 'Save' }).click();
   await row.getByText('Active', { exact: true }).waitFor();
   must((await withKey(key)).status === 200, 'the key is refused');
+  // Another secret: both are valid, until the first is said to end at once.
+  await act('New secret…');
+  await accessible(page, 'the question before a new secret');
+  await dialog.getByRole('button', { name: 'Make a new secret' }).click();
+  const second = await dialog.locator('[data-secret]').innerText();
+  await dialog.getByRole('button', { name: 'I have stored it' }).click();
+  await row.getByText('the old secret until').waitFor();
+  must((await withKey(key)).status === 200, 'the old secret is refused');
+  must((await withKey(second)).status === 200, 'the new secret is refused');
   await page.reload();
   await row.getByRole('switch').press('Space'); // by the keyboard alone
   await dialog.getByText('are refused (401)').waitFor();
   await dialog.getByRole('button', { name: 'Deactivate' }).click();
   await row.getByText('Inactive').waitFor();
-  must((await withKey(key)).status === 401, 'a deactivated key is accepted');
+  must((await withKey(second)).status === 401, 'a deactivated key is accepted');
+  await act('Delete…');
+  await dialog.getByRole('button', { name: 'Delete the key' }).click();
+  await row.waitFor({ state: 'detached' });
 }
 
 async function users(page, dialog, admin) {
@@ -133,7 +155,7 @@ await withBrowser(
     );
     await page.getByRole('button', { name: /^User menu/ }).click();
     await page.getByRole('menuitem', { name: 'Change password…' }).click();
-    await dialog.getByLabel('The password that you have').fill('not that one');
+    await dialog.getByLabel('Current password').fill('not that one');
     await dialog.getByLabel('The new one', { exact: true }).fill(another);
     await dialog.getByLabel('The new one again').fill('something else');
     await dialog.getByRole('button', { name: 'Change' }).click();
@@ -142,7 +164,7 @@ await withBrowser(
     await dialog.getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('Is not your current password').waitFor();
     await accessible(page, 'the form of the own password');
-    await dialog.getByLabel('The password that you have').fill(generated);
+    await dialog.getByLabel('Current password').fill(generated);
     await dialog.getByRole('button', { name: 'Change' }).click();
     await page.getByRole('heading', { name: 'Log in to the dialler' }).waitFor();
     await logIn(page, 'nina@example.org', another);
@@ -162,7 +184,7 @@ await withBrowser(
     await page.getByRole('button', { name: `User menu of ${admin}` }).waitFor();
     await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
     await page.goto(`${base}/dashboard/api-keys`);
-    await page.getByRole('row', { name: /Front office/ }).waitFor();
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
     await accessible(page, 'the page of keys in the dark');
     await page.setViewportSize({ width: 390, height: 800 });
     await page.goto(`${base}/dashboard/users`);

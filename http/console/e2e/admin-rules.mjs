@@ -6,7 +6,7 @@ const base = setting('DIALLER_URL');
 async function suppressions(page, dialog) {
   const number = setting('TO');
   await page.getByText('The list is empty').waitFor();
-  await page.getByRole('button', { name: 'Leave numbers alone' }).click();
+  await page.getByRole('button', { name: 'Block numbers' }).click();
   await dialog.getByLabel('Numbers').fill(`${number}\n12`);
   await dialog.getByRole('button', { name: 'Leave 2 numbers alone' }).click();
   await dialog.getByText('12:').waitFor(); // the one that is wrong is named
@@ -18,7 +18,7 @@ async function suppressions(page, dialog) {
   await row.getByText('asked by letter').waitFor();
 
   // From a file; a row that cannot be read is named with its line.
-  await page.getByRole('button', { name: 'Leave numbers alone' }).click();
+  await page.getByRole('button', { name: 'Block numbers' }).click();
   await dialog.getByRole('tab', { name: 'From a file' }).click();
   await page.locator('input[type="file"]').setInputFiles({
     name: 'list.csv',
@@ -69,9 +69,9 @@ async function exclusions(page, dialog) {
   await dialog.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('row', { name: setting('OTHER') }).waitFor();
   await accessible(page, 'the exclusions');
-  await page.getByRole('button', { name: `Lift the exclusion of ${number}` }).click();
-  await dialog.getByRole('button', { name: 'Lift it' }).click();
-  await page.getByText('Lifted: 0 contacts can be called again.').waitFor();
+  await page.getByRole('button', { name: `Remove the exclusion of ${number}` }).click();
+  await dialog.getByRole('button', { name: 'Remove exclusion' }).click();
+  await page.getByText('Removed: 0 contacts can be called again.').waitFor();
   await eventually('the other one is left', async () => (await page.getByRole('row').count()) === 2);
 }
 
@@ -79,7 +79,7 @@ async function webhooks(page, dialog) {
   await page.getByRole('link', { name: 'Webhooks' }).click();
   await page.getByText('No endpoints yet').waitFor();
   await page.getByRole('button', { name: 'New endpoint' }).click();
-  await dialog.getByLabel('Address').fill(setting('HOOK'));
+  await dialog.getByRole('textbox', { name: 'Address' }).fill(setting('HOOK'));
   await accessible(page, 'the form of a webhook');
   await dialog.getByRole('button', { name: 'Make the endpoint' }).click();
   const secret = await dialog.locator('[data-secret]').innerText();

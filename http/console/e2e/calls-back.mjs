@@ -28,7 +28,7 @@ await withBrowser(
     });
     must(gone.status() === 204, `the message is not deleted: ${gone.status()}`);
     await dialog.getByRole('button', { name: 'Save' }).click();
-    await dialog.getByText('is no message').waitFor();
+    await dialog.getByText('does not exist').waitFor();
     await accessible(page, 'the form of a number with a message that is gone');
     await choose('Message', 'We called you');
     await dialog.getByRole('button', { name: 'Save' }).click();

@@ -37,10 +37,10 @@ await withBrowser(async (page) => {
   const meter = (name) => page.locator(`[data-meter="${name}"]`);
   await eventually('the bar marks what binds', async () => {
     const t = await text(meter('trunk_channels'));
-    return t.includes('binding') && t.includes(all);
+    return t.includes('limiting') && t.includes(all);
   });
   await eventually('a screen reader is told', async () =>
-    (await page.getByRole('meter', { name: 'Channels' }).getAttribute('aria-valuetext')).includes('binding'),
+    (await page.getByRole('meter', { name: 'Channels' }).getAttribute('aria-valuetext')).includes('limiting'),
   );
   must(/[0-5] of 5$/.test(await text(meter('seats'))), `seats: ${await text(meter('seats'))}`);
   await eventually('the calls a second are counted', async () =>

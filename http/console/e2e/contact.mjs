@@ -33,13 +33,13 @@ await withBrowser(
     await callBack.getByText('somebody resumes it').waitFor();
     await accessible(page, 'the question when to call back');
     await when.fill('2020-01-01T10:00');
-    await callBack.getByRole('button', { name: 'Promise the call' }).click();
+    await callBack.getByRole('button', { name: 'Schedule callback' }).click();
     await callBack.getByText('is in the past').waitFor();
     const day = new Date(Date.now() + 26 * 3_600_000);
     const two = (n) => String(n).padStart(2, '0');
     const wanted = `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}T10:30`;
     await when.fill(wanted);
-    await callBack.getByRole('button', { name: 'Promise the call' }).click();
+    await callBack.getByRole('button', { name: 'Schedule callback' }).click();
     await callBack.waitFor({ state: 'detached' });
     await drawer.getByText('Callback pending').waitFor();
     const seen = await (
@@ -84,7 +84,7 @@ await withBrowser(
     await open(ended);
     await drawer.getByRole('button', { name: 'Retry now' }).click();
     const reopen = question(`Retry ${ended} now?`);
-    await reopen.getByText('fresh attempts').waitFor();
+    await reopen.getByText('it starts over with all its attempts').waitFor();
     await reopen.getByRole('button', { name: 'Retry now' }).click();
     await reopen.waitFor({ state: 'detached' });
     await eventually('it has no attempts used', async () => (await drawer.innerText()).includes(`0/${setting('MAX')}`));

@@ -15,7 +15,7 @@ const found = (names) =>
 
 /** withModelWorld hands the world to `test` and ends it whatever happens. */
 export async function withModelWorld(program, test) {
-  process.env.CHROMIUM ??= found(['chromium', 'chromium-browser', 'google-chrome']) ?? '';
+  process.env.CHROMIUM ??= found(['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']) ?? '';
   const folder = mkdtempSync(join(tmpdir(), 'dialler-model-world-'));
   chmodSync(folder, 0o755); // PostgreSQL never runs as root
   const args = [

@@ -18,7 +18,10 @@ async function fromFile(page, dialog) {
   await (await chooser).setFiles(setting('CSV'));
   await dialog.getByLabel('Variable of column first_name').waitFor();
   await accessible(page, 'the columns of a file');
-  await dialog.getByRole('button', { name: 'Add these contacts' }).click();
+  await dialog.getByRole('button', { name: 'Check the file' }).click();
+  await dialog.getByText('Nothing has been added yet.').waitFor();
+  await accessible(page, 'the check of a file');
+  await dialog.getByRole('button', { name: `Add ${setting('ADDED')} contacts` }).click();
   await dialog.getByText(`${setting('ADDED')} contacts added`).waitFor();
   const want = {
     rows: setting('ROWS'),

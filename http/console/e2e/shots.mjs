@@ -105,6 +105,17 @@ await withModelWorld(program, (world) =>
       },
       picture: { as: 'console-contact' },
     });
+    await done.getByRole('button', { name: /^\+49/ }).click();
+    await dialog.getByRole('link', { name: 'This person in all campaigns' }).click();
+    await page.getByRole('list', { name: 'What happened' }).waitFor();
+    await shot('person', { picture: { as: 'console-person' } });
+    await asked('exclude-everywhere', () => button('Exclude everywhere…').click());
+    await asked('find', () => page.keyboard.press('Control+k'), {
+      fill: async () => {
+        await dialog.getByRole('combobox').fill('+4915');
+        await dialog.getByRole('group', { name: 'People' }).waitFor();
+      },
+    });
     await page.goto(`${base}/dashboard/campaigns/${renewals}`);
     await page.getByRole('table', { name: 'Contacts' }).waitFor();
     await asked('activity-log', () => fromMenu('More actions', 'Activity log'), {
@@ -153,6 +164,10 @@ await withModelWorld(program, (world) =>
       },
     });
 
+    await open('set-up', 'Set-up');
+    await page.locator('[data-step]').first().waitFor();
+    await shot('set-up');
+
     // Telephony.
     await open('trunks', 'Trunks');
     await page.getByRole('row', { name: 'sandbox' }).getByText('Up', { exact: true }).waitFor();
@@ -172,7 +187,7 @@ await withModelWorld(program, (world) =>
     // Rules and events.
     await open('suppressions', 'Suppression list');
     await shot('suppressions');
-    await asked('suppress', () => button('Leave numbers alone').click());
+    await asked('suppress', () => button('Block numbers').click());
     await ask('PUT', '/cadences/evenings', {
       name: 'Evenings too',
       rules: 'busy: 5m, 15m, 1h · no_answer: 3h, another part of the day, next day, at most 4 · at most 3 a day',
@@ -268,7 +283,10 @@ await withModelWorld(program, (world) =>
     });
     await page.getByRole('table', { name: 'Preview' }).waitFor();
     await shot('new-columns');
-    await button('Add these contacts').click();
+    await button('Check the file').click();
+    await page.getByText('Nothing has been added yet.').waitFor();
+    await shot('new-checked');
+    await button(/^Add \d+ contacts$/).click();
     await page.getByText('contacts added').waitFor();
     await shot('new-contacts');
     await button('Next').click();

@@ -31,7 +31,7 @@ await withBrowser(
     // Basics. Next says what is missing, at its field, and stays.
     await next.click();
     await page.getByText('A campaign needs a name.').waitFor();
-    await page.getByText('Choose the bot that talks.').waitFor();
+    await page.getByText('Choose a bot.').waitFor();
     await name.fill('Autumn renewals');
     must((await page.getByText('A campaign needs a name.').count()) === 0, 'the mistake stays after it was mended');
     await page.getByRole('combobox', { name: 'Bot' }).click();
@@ -96,14 +96,15 @@ await withBrowser(
     await column.fill('');
     await page.getByText('A variable needs a name.').waitFor();
     must(
-      await page.getByRole('button', { name: 'Add these contacts' }).isDisabled(),
+      await page.getByRole('button', { name: 'Check the file' }).isDisabled(),
       'a variable without a name can be sent',
     );
     await column.fill('first_name');
     await accessible(page, 'the columns of a file');
-    await page.getByRole('button', { name: 'Add these contacts' }).click();
+    await page.getByRole('button', { name: 'Check the file' }).click();
     // The last number is on the suppression list: its row is left out.
     const added = numbers.length - 1;
+    await page.getByRole('button', { name: `Add ${added} contacts` }).click();
     await page.getByText(`${added} contacts added`).waitFor();
     must((await figure(page, 'import_excluded')) === 1, 'the suppressed number is not counted');
     must((await figure(page, 'import_invalid')) === 1, 'the invalid row is not counted');

@@ -48,6 +48,7 @@ export const pages: Page[] = [
     page: code(() => import('./pages/campaigns/campaigns-page')),
     ask: (client) => client.query(campaignsOf),
   },
+  { path: '/set-up', page: code(() => import('./pages/set-up/set-up-page')) },
   { path: '/campaigns/new', page: code(() => import('./pages/wizard/wizard-page')) },
   { path: '/campaigns/:id/set-up', page: code(() => import('./pages/wizard/wizard-page')) },
   { path: '/campaigns/:id/edit', page: code(() => import('./pages/edit/edit-page')) },
@@ -69,6 +70,7 @@ export const pages: Page[] = [
     nav: { label: 'Calls', icon: PhoneIcon },
     page: code(() => import('./pages/calls/calls-page')),
   },
+  { path: '/people/:number', page: code(() => import('./pages/person/person-page')) },
   { path: '/calls/:id', page: code(() => import('./pages/calls/call-page')) },
   {
     path: '/dialouts',

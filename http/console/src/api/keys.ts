@@ -37,6 +37,25 @@ export function useChangeKey() {
   );
 }
 
+/** useRotateKey gives a key another secret; the old one is valid until a moment, or ends at once. */
+export function useRotateKey() {
+  return useChange(
+    ({ id, until }: { id: string; until: string | null }) =>
+      api.POST('/api/v1/api-keys/{key_id}/rotate-secret', {
+        params: { path: { key_id: id } },
+        body: { old_secret_until: until },
+      }),
+    apiKeys,
+  );
+}
+
+export function useDeleteKey() {
+  return useChange(
+    (id: string) => api.DELETE('/api/v1/api-keys/{key_id}', { params: { path: { key_id: id } } }),
+    apiKeys,
+  );
+}
+
 export interface CampaignName {
   id: string;
   name: string;

@@ -11,7 +11,7 @@ import {
 import { useEffect } from 'react';
 
 import type { Link } from '../live/feed';
-import { useLive } from '../live/use-live';
+import { noteHeard, useLive } from '../live/use-live';
 import { serverNow } from './clock';
 import type { Campaign, Schemas, Session } from './client';
 import { api, data, setToken } from './client';
@@ -93,6 +93,16 @@ export function useLogIn() {
   });
 }
 
+/** useLogInWays gives how people can log in beside their passwords. */
+export function useLogInWays() {
+  return useQuery({
+    queryKey: ['log-in-ways'],
+    staleTime: 10_000,
+    refetchInterval: 30_000,
+    queryFn: ({ signal }) => data(api.GET('/api/v1/oidc', { signal })),
+  });
+}
+
 export function useLogOut() {
   const client = useQueryClient();
   return useMutation<unknown, Problem>({
@@ -127,6 +137,7 @@ export const campaignsOf = queryOptions<CampaignsView, Problem>({
   queryKey: keys.campaigns,
   queryFn: async ({ signal }) => {
     const page = await data(api.GET('/api/v1/campaigns', { params: { query: { page_size: 200 } }, signal }));
+    noteHeard();
     return { campaigns: page.campaigns, total: page.total };
   },
   staleTime: freshMs,
@@ -269,7 +280,7 @@ export type ContactsPage = Awaited<ReturnType<typeof contactsPage>>;
 export interface ContactFilter {
   status?: Schemas['ContactFilter'] | undefined;
   callback?: Schemas['CallbackState'] | undefined;
-  number?: string | undefined; // E.164
+  q?: string | undefined; // a search: words, or a number in part
 }
 
 function contactsPage(id: string, page: number, filter: ContactFilter, signal: AbortSignal) {
@@ -285,13 +296,14 @@ function contactsPage(id: string, page: number, filter: ContactFilter, signal: A
 
 /**
  * useContacts gives one page of 50; the page before stays on the screen while the next is fetched, but not while
- * another number is looked for.
+ * something else is looked for.
  */
 export function useContacts(id: string, page: number, filter: ContactFilter): UseQueryResult<ContactsPage, Problem> {
   return useQuery<ContactsPage, Problem>({
-    queryKey: [...keys.contacts(id), page, filter.status ?? '', filter.callback ?? '', filter.number ?? ''],
+    queryKey: [...keys.contacts(id), page, filter.status ?? '', filter.callback ?? '', filter.q ?? ''],
     queryFn: ({ signal }) => contactsPage(id, page, filter, signal),
-    placeholderData: (before, query) => (query?.queryKey.at(-1) === (filter.number ?? '') ? before : undefined),
+    ...(filter.q === undefined ? {} : { retry: false }),
+    placeholderData: (before, query) => (query?.queryKey.at(-1) === (filter.q ?? '') ? before : undefined),
   });
 }
 

@@ -53,7 +53,8 @@ export interface paths {
          *     unanswered calls as the campaign's cadence says. A number that a contact has beside its first belongs to that contact
          *     (`number_position`) and is called next; a list of alternates takes the place of the contact's. Whoever asked at any of
          *     the numbers not to be called is not called again in this campaign (409 `suppressed`). A number that was called as often as the installation
-         *     allows within its period waits (`queued`, reason `callee_cap`). Running and paused campaigns accept. Scope `trigger`.
+         *     allows within its period waits (`queued`, reason `callee_cap`), and so does a person who is calling us back (`queued`, reason
+         *     `calls_back`). Running and paused campaigns accept. Scope `trigger`.
          */
         post: operations["trigger"];
         delete?: never;
@@ -343,6 +344,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/oidc": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tell how people can log in
+         * @description By e-mail and password always; by an identity provider (OpenID Connect) when one is set up and answers.
+         */
+        get: operations["logInWays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/oidc/log-in": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Send a browser to the identity provider
+         * @description For browsers. The log-in is to be finished in the same browser within ten minutes.
+         */
+        get: operations["startSignOn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Take a browser back from the identity provider
+         * @description The provider sends browsers here. Who has a role by their groups gets the session of `POST /api/v1/session`; at the first
+         *     time a user is made, if the provider says that the e-mail address is confirmed. The role is that of the groups at each log-in.
+         */
+        get: operations["endSignOn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -424,6 +495,34 @@ export interface paths {
          * @description A deactivation is answered once every node has dropped the key. Role `admin`.
          */
         patch: operations["changeKey"];
+        trace?: never;
+    };
+    "/api/v1/api-keys/{key_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an API key another secret
+         * @description The new secret is in this answer and nowhere else; name, scopes and history stay. The one before it is valid until
+         *     `old_secret_until`, a day from now if nothing is said, so that the other system can be changed meanwhile. Asked again
+         *     while the old one is valid, as after an answer that was lost, it replaces the new secret alone: the old one goes on
+         *     until it was to end, or earlier if you say so. Role `admin`.
+         */
+        post: operations["rotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/users": {
@@ -1343,11 +1442,12 @@ export interface paths {
         put?: never;
         /**
          * Add the contacts of a CSV file
-         * @description The body is the file: UTF-8, with or without a byte order mark, UTF-16 with one, or Windows-1252; comma,
-         *     semicolon or tab, as its first line has it; up to 1 GiB. The first line names the columns. One is
-         *     `phone_number` (E.164; separators and a leading 00 are understood, and with `default_country` national
-         *     numbers), every other one is a variable. Blank lines are
-         *     skipped. A draft that never ran and a running campaign accept; one file at a time.
+         * @description The body is the file: UTF-8 or UTF-16, with or without a byte order mark, or Windows-1252, which is found unless
+         *     `encoding` says it; comma, semicolon, tab or pipe, as the first line has it or `delimiter` says; up to 1 GiB. The first
+         *     line names the columns. One is `phone_number` (E.164; separators and a leading 00 are understood, and with
+         *     `default_country` national numbers), every other one is a variable. Blank lines are
+         *     skipped. A draft that never ran and a running campaign accept; one file at a time. To look before adding, send the file
+         *     with `dry_run=true` first.
          *
          *     While the file comes in, its rows are kept outside the campaign. Then one switch makes contacts of
          *     all of them: before it none is shown or dialled, and after a broken upload, an error or a crash
@@ -1433,6 +1533,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/campaigns/{campaign_id}/imports/{import_id}/undo": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * What would go if an import were taken back now
+         * @description Counts only; nothing changes. A contact that is about to be dialled counts as one that goes until its dial has begun.
+         *     409 as for the request that takes it back, whatever the campaign's state. Role `viewer`.
+         */
+        get: operations["previewImportUndo"];
+        put?: never;
+        /**
+         * Take an import back
+         * @description Deletes the contacts of the file that nobody has dialled and nothing else has named since; the others stay, and `undo` of the
+         *     import counts them by reason. In a draft, a running and a paused campaign; 409 `run_over` in a completed or failed one, 409
+         *     `import_of_earlier_run` for a file of an earlier run, 409 `import_not_active` if no row of the file became a contact, and 409
+         *     `import_not_traceable` for a file that an earlier release imported. Contacts go 5,000 at a time in the order of the list,
+         *     and the campaign dials on in between: 202 while more are to come, which go by themselves, after a restart too. Asked again, it
+         *     answers the same and does nothing more. Role `operator`.
+         */
+        post: operations["undoImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/campaigns/{campaign_id}/imports/{import_id}/rejected": {
         parameters: {
             query?: never;
@@ -1474,9 +1610,14 @@ export interface paths {
         };
         /**
          * The same rows as a CSV file
-         * @description Columns: `line, phone_number, reason, message`, in the order of the file. Chunked, compressed when `Accept-Encoding`
+         * @description Columns: `line, phone_number, reason, message`, in the order of the file; the first 100,000 rows. Chunked, compressed when `Accept-Encoding`
          *     allows gzip, and cut off without the last chunk by a fault. Before what begins like a formula and is no number stands
-         *     an apostrophe. Role `viewer`.
+         *     an apostrophe.
+         *
+         *     With `layout=file` it has all columns of the imported file, in their order and with its delimiter, behind `rejected_line`
+         *     and `rejected_because`, in UTF-8 with a byte order mark. Corrected, it can be imported as it is: the two columns, and the
+         *     apostrophes before formulas, are no part of the contacts. The cells of erased people are empty. 409
+         *     `import_layout_unknown` for an import that failed, or was made by a release that did not keep them. Role `viewer`.
          */
         get: operations["rejectedRowsFile"];
         put?: never;
@@ -1949,6 +2090,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find people and campaigns
+         * @description People of all campaigns in whose numbers or variables all words of `q` are, the latest added first, and campaigns by name or
+         *     identifier. Case, and marks on letters, make no difference; a number may be written as people write it (`0151 / 123-45`). Searched
+         *     are the first 2,000 characters of a contact's numbers and values of variables. A user, or an API key with the scope `read` that is
+         *     not bound to campaigns. 503 `search_too_slow` after 3 seconds, or `search_busy`.
+         */
+        get: operations["searchPeople"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/persons/{number}": {
         parameters: {
             query?: never;
@@ -1961,7 +2128,13 @@ export interface paths {
             };
             cookie?: never;
         };
-        get?: never;
+        /**
+         * One person over all campaigns
+         * @description Who has this number, as the first or beside it, in which campaigns; the calls of these contacts, and the single calls to it and calls from
+         *     it; what keeps it from being called. Nothing is known of most numbers: the lists are empty then. A user, or an API key with the scope
+         *     `read` that is not bound to campaigns.
+         */
+        get: operations["getPerson"];
         put?: never;
         post?: never;
         /**
@@ -2278,7 +2451,10 @@ export interface paths {
         /**
          * Place one call by this trunk and no other one
          * @description A dialout that only this trunk may carry, with everything that belongs to a call: seat, caller ID, caps, the bot. Its ladder
-         *     is at `/api/v1/calls/{call_id}/ladder`. `dialler trunk test` uses both. Role `admin`.
+         *     is at `/api/v1/calls/{call_id}/ladder`. `dialler trunk test` uses both. `to_number` may be as people write it
+         *     (`0151 12345678`, `(0151) 123-45678`, `0049 151 12345678`): without a country code it is a number of the trunk's
+         *     `number_country`, or else of the only country to which this installation calls (`country` of `GET /api/v1/set-up`);
+         *     422 `invalid_number` when neither is known. Role `admin`.
          */
         post: operations["testTrunk"];
         delete?: never;
@@ -2325,6 +2501,33 @@ export interface paths {
          * @description Role `admin`.
          */
         put: operations["putNumber"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/set-up": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far a new installation is from its first conversation
+         * @description Four steps, each by what is configured and by what the dialler knows of it now. The console's checklist.
+         */
+        get: operations["showSetUp"];
+        /**
+         * Hide the set-up, or show it again
+         * @description For all users of the installation. Role `admin`.
+         */
+        put: operations["changeSetUp"];
         post?: never;
         delete?: never;
         options?: never;
@@ -2390,7 +2593,9 @@ export interface paths {
         /**
          * Change an endpoint
          * @description While it is inactive nothing is kept for it: events of that time are never sent. What was waiting fails with `endpoint_inactive` when its
-         *     turn comes, and can be replayed. An endpoint that answered 410, or took nothing for as long as a message is tried, was made inactive by the
+         *     turn comes, and can be replayed. What was waiting and is of a campaign that is no longer among `campaigns` fails as `other_campaign`, and what was
+         *     waiting for an address of a request that its URL and types no longer permit as `other_address`. An
+         *     endpoint that answered 410, or took nothing for as long as a message is tried, was made inactive by the
          *     dialler (`disabled_reason`); make it active again here. Role `admin`.
          */
         patch: operations["changeWebhook"];
@@ -2463,6 +2668,7 @@ export interface paths {
         /**
          * Send again what failed
          * @description Every message that failed and was made since a time, the oldest first, at most 10,000; ask again while the answer says so many.
+         *     Those of campaigns that the endpoint is no longer told of fail again (`other_campaign`).
          *     409 `webhook_inactive`. Role `admin`.
          */
         post: operations["replayFailedDeliveries"];
@@ -2811,6 +3017,91 @@ export interface webhooks {
         put?: never;
         /** A call that came in is over. */
         post: operations["onInboundEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "call.initiated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** We are about to call: the intent is durable, and the INVITE leaves next. Only for endpoints that name the type, as all call.… */
+        post: operations["onCallInitiated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "call.ringing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The phone rings (18x). */
+        post: operations["onCallRinging"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "call.answered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Somebody, or a machine, answered. */
+        post: operations["onCallAnswered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "call.bridged": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The answer counts as a person and the bot has the call. */
+        post: operations["onCallBridged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "call.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A call of a campaign or outside is over, or a scheduled one will not be placed: what attempt.ended and dialout.ended tell, with a sequence. */
+        post: operations["onCallEnded"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3192,6 +3483,38 @@ export interface components {
             /** @description The present state, on a version conflict. */
             current?: unknown;
         };
+        SetUp: {
+            /** @description All four, in the order in which they are done. */
+            steps: {
+                /** @enum {string} */
+                step: "carrier" | "caller_id" | "bot" | "call";
+                /**
+                 * @description An active trunk answers; a number may be dialled from; an active bot takes calls; a bot has served a call, or a
+                 *     campaign was started.
+                 */
+                done: boolean;
+                /** @description The trunk, number or bot that does it, or that is there so far. */
+                with?: string;
+            }[];
+            /** @description Calls have been placed: no set-up is needed, whatever the steps say now. */
+            complete: boolean;
+            /** @description An administrator has hidden it. */
+            hidden: boolean;
+            /** @description The country (ISO 3166) of numbers that are written without one. null if there are several, or none is known. */
+            country: string | null;
+            /** @description A model carrier and a model bot that run beside the dialler for whoever has none yet (`dialler sandbox --empty`). */
+            model: {
+                /** @description Of the carrier. */
+                host: string;
+                port: number;
+                /** @description Of the bot. */
+                endpoint: string;
+                /** @description A number that the carrier lets us show. */
+                caller_id: string;
+                /** @description Somebody who answers. */
+                callee: string;
+            } | null;
+        };
         /** @example +4915112345678 */
         E164: string;
         /** @description At most 64 keys of 64 bytes, 16 KiB in all. */
@@ -3202,8 +3525,11 @@ export interface components {
         Metadata: {
             [key: string]: unknown;
         } | null;
-        /** @enum {string} */
-        Scope: "dialout" | "trigger" | "exclude" | "results" | "read";
+        /**
+         * @description What a key may do; each operation names the one that it needs in its `security`. docs/access.md has the table.
+         * @enum {string}
+         */
+        Scope: "dialout" | "results" | "read" | "calls:read" | "trigger" | "exclude" | "imports" | "exclusions" | "suppressions" | "privacy" | "campaigns" | "campaigns:read" | "cadences" | "cadences:read" | "calendars" | "calendars:read" | "voicemails" | "voicemails:read" | "reviews" | "reviews:read" | "bots" | "bots:read" | "trunks" | "trunks:read" | "numbers" | "numbers:read" | "webhooks" | "webhooks:read" | "health" | "activity" | "evidence" | "keys" | "users";
         /** Format: date-time */
         When: string;
         /** Format: date-time */
@@ -3230,6 +3556,8 @@ export interface components {
              * @default 5
              */
             priority?: number;
+            status_callback?: components["schemas"]["StatusCallback"];
+            status_callback_events?: components["schemas"]["StatusCallbackEvents"];
         };
         DialoutReply: {
             /** @enum {string} */
@@ -3254,9 +3582,22 @@ export interface components {
             not_before?: components["schemas"]["NotBefore"];
             expires_at?: components["schemas"]["ExpiresAt"];
             priority?: components["schemas"]["Priority"];
+            status_callback?: components["schemas"]["StatusCallback"];
+            status_callback_events?: components["schemas"]["StatusCallbackEvents"];
         };
         /**
-         * @description Further numbers of the person, in the order in which they are tried. An empty list, or none, leaves a known contact those it has. A trigger that names a number on the suppression list first, or such a row of a file, is refused, whatever stands here.
+         * @description Where the progress of this call, or of this contact's calls, is sent as `call.…` messages (`webhooks` below). An active webhook
+         *     with `status_callback` among its types must have the same scheme, host and port, and a path that this one begins with (`/calls`
+         *     permits `/calls/4711` and `/calls?order=4711`): its secret signs them, and its log shows them. 422 `not_allowed` without one; 503
+         *     `webhook_inactive` while it is inactive. Of a contact the newest stands; left out, a known contact keeps the one that it has, and
+         *     an empty one takes it away. An address that answers 410, or takes nothing during all tries of a message, is told nothing more.
+         * @example https://crm.example.org/calls?order=4711
+         */
+        StatusCallback: string;
+        /** @description Which of them; empty or left out is all. */
+        StatusCallbackEvents: ("call.initiated" | "call.ringing" | "call.answered" | "call.bridged" | "call.ended")[];
+        /**
+         * @description Further numbers of the person, in the order in which they are tried. An empty list, or none, leaves a known contact those it has. A number on the suppression list is passed over; who has no other is refused.
          * @example [
          *       {
          *         "number": "+4930901820",
@@ -3634,7 +3975,23 @@ export interface components {
          * @enum {string}
          */
         Role: "admin" | "operator" | "viewer";
+        LogInWays: {
+            password: boolean;
+            /** @description null: no identity provider is set up. */
+            single_sign_on: components["schemas"]["SingleSignOn"] | null;
+        };
+        SingleSignOn: {
+            /** @description For the button. */
+            name: string;
+            /** @description Where the button leads. */
+            url: string;
+            available: boolean;
+            /** @description Why it is not available. */
+            problem?: string;
+        };
         User: {
+            /** @description Logs in by the identity provider, whose groups say the role at each log-in. */
+            single_sign_on: boolean;
             id: string;
             email: string;
             role: components["schemas"]["Role"];
@@ -3653,6 +4010,8 @@ export interface components {
             masked: string;
             is_active: boolean;
             expires_at: components["schemas"]["WhenOrNull"];
+            /** @description Until when the secret before the last rotation is valid; null: it is not. */
+            old_secret_until: components["schemas"]["WhenOrNull"];
             scopes: components["schemas"]["Scope"][];
             /** @description Empty = all. */
             campaigns: string[];
@@ -3669,6 +4028,8 @@ export interface components {
             masked: string;
             is_active: boolean;
             expires_at: components["schemas"]["WhenOrNull"];
+            /** @description Until when the secret before the last rotation is valid; null: it is not. */
+            old_secret_until: components["schemas"]["WhenOrNull"];
             scopes: components["schemas"]["Scope"][];
             /** @description Empty = all. */
             campaigns: string[];
@@ -3690,12 +4051,23 @@ export interface components {
             state: "staging" | "activating" | "active" | "failed" | "checked";
             dry_run: boolean;
             filename: string;
+            /** @description The country (ISO 3166) that numbers without a country code were read as. */
+            default_country?: string;
+            /**
+             * @description How the file was read; there once the whole of it was.
+             * @enum {string}
+             */
+            encoding?: "iso-8859-1" | "iso-8859-15" | "iso-8859-2" | "macintosh" | "utf-16be" | "utf-16le" | "utf-8" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1253" | "windows-1254";
+            /** @enum {string} */
+            delimiter?: "comma" | "pipe" | "semicolon" | "tab";
             /** @description Rows of the file, the first line and blank ones left out. */
             rows: number;
             added: number;
             invalid: number;
             /** @description The number stands on an earlier line or is in the campaign already. */
             duplicate: number;
+            /** @description Of the duplicates, those that were excluded and can be called again, because Sticky Exclusion is off; 10,000 at most. */
+            readmitted: number;
             /** @description Excluded from the campaign or suppressed. */
             excluded: number;
             created_at: components["schemas"]["When"];
@@ -3706,6 +4078,49 @@ export interface components {
                 code: string;
                 detail: string;
             };
+            undo?: components["schemas"]["ImportUndo"];
+        };
+        UndoCounts: {
+            /** @description Contacts that go. */
+            taken_back: number;
+            stayed: number;
+            /**
+             * @description How many stay, by the first reason that holds: `in_call` a call is under way or about to be; `dialled` a dial has begun, even
+             *     if no call came of it; `excluded`; `call_back` one was promised; `named_again` another file, a list, a trigger or an operator
+             *     has named the contact, or the person called us; `ended` it expired, or its run is over. A reason of nobody is left out.
+             */
+            reasons: {
+                in_call?: number;
+                dialled?: number;
+                excluded?: number;
+                call_back?: number;
+                named_again?: number;
+                ended?: number;
+            };
+        };
+        /** @description How far an import has been taken back; left out if nobody asked for that. */
+        ImportUndo: {
+            /** @description Contacts that go. */
+            taken_back: number;
+            stayed: number;
+            /**
+             * @description How many stay, by the first reason that holds: `in_call` a call is under way or about to be; `dialled` a dial has begun, even
+             *     if no call came of it; `excluded`; `call_back` one was promised; `named_again` another file, a list, a trigger or an operator
+             *     has named the contact, or the person called us; `ended` it expired, or its run is over. A reason of nobody is left out.
+             */
+            reasons: {
+                in_call?: number;
+                dialled?: number;
+                excluded?: number;
+                call_back?: number;
+                named_again?: number;
+                ended?: number;
+            };
+            /** @enum {string} */
+            state: "in_progress" | "done";
+            created_at: components["schemas"]["When"];
+            created_by: components["schemas"]["Who"];
+            finished_at: components["schemas"]["WhenOrNull"];
         };
         /** @description The counts are of `results`. */
         BatchReply: {
@@ -3891,7 +4306,7 @@ export interface components {
         };
         Activity: {
             /** @enum {string} */
-            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_calendar" | "change_calendar" | "delete_calendar" | "refresh_calendar" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
+            action: "start" | "pause" | "resume" | "stop" | "restart" | "cancel_restart" | "create" | "edit" | "clone" | "delete" | "complete" | "fail" | "add_contacts" | "undo_import" | "exclude_contact" | "call_back_contact" | "retry_contact" | "import_exclusions" | "lift_exclusion" | "create_cadence" | "change_cadence" | "delete_cadence" | "create_calendar" | "change_calendar" | "delete_calendar" | "refresh_calendar" | "create_bot" | "change_bot" | "delete_bot" | "create_trunk" | "change_trunk" | "delete_trunk" | "create_number" | "change_number" | "create_key" | "change_key" | "delete_key" | "rotate_key_secret" | "create_user" | "change_user" | "lock_user" | "unlock_user" | "create_webhook" | "change_webhook" | "delete_webhook" | "disable_webhook" | "rotate_webhook_secret" | "test_webhook" | "replay_webhook" | "suppress" | "lift_suppression" | "delete_recording" | "add_voicemail" | "delete_voicemail" | "label_verdict" | "erase_person" | "accept_restore" | "change_call_frequency";
             at: components["schemas"]["When"];
             who: components["schemas"]["Who"];
             run?: number;
@@ -4066,7 +4481,7 @@ export interface components {
              * @default false
              */
             stop_ends_calls?: boolean;
-            /** @description URL of a document that sets the configuration when a run starts. */
+            /** @description URL of a document that sets the configuration when a run starts. Who may not change campaigns sees it, and eligibility_url, with *** for user, password and query. */
             config_url?: string;
             /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
             eligibility_url?: string;
@@ -4409,7 +4824,7 @@ export interface components {
              * @default false
              */
             stop_ends_calls: boolean;
-            /** @description URL of a document that sets the configuration when a run starts. */
+            /** @description URL of a document that sets the configuration when a run starts. Who may not change campaigns sees it, and eligibility_url, with *** for user, password and query. */
             config_url?: string;
             /** @description A system that is asked before each dial of this campaign whether the contact may be called now, beside the installation's own, and the stricter answer holds. https, on the public internet; http and private addresses only where the installation allows them. */
             eligibility_url?: string;
@@ -4990,6 +5405,63 @@ export interface components {
             };
             at: components["schemas"]["When"];
         };
+        /**
+         * @description Up to 6 words. One of three characters or more is found within others, a shorter one as a whole word; 422 `search_too_short` for a single
+         *     character, `search_too_long` for more words or characters.
+         * @example zoe 9999
+         */
+        SearchText: string;
+        PersonContact: {
+            campaign_id: string;
+            campaign_name: string;
+            campaign_status: components["schemas"]["CampaignStatus"];
+            contact_id: string;
+            phone_number: string;
+            /** @description The person's other numbers; absent when there is none. */
+            alternates?: {
+                number: string;
+                label?: string;
+                barred?: boolean;
+            }[];
+            status: components["schemas"]["ContactStatus"];
+            reason?: string;
+            /** @description Made in this run, out of max_attempts. */
+            attempts: number;
+            max_attempts: number;
+            /** @description The disposition, else the outcome of the last attempt; empty while that is not final. */
+            last_result: string;
+            source: string;
+            variables: {
+                [key: string]: string;
+            };
+            next_eligible_at: components["schemas"]["WhenOrNull"];
+            created_at: components["schemas"]["When"];
+            updated_at: components["schemas"]["When"];
+        };
+        Person: {
+            phone_number: components["schemas"]["E164"];
+            contacts: components["schemas"]["PersonContact"][];
+            calls: components["schemas"]["Call"][];
+            /** @description Exclusions by number that are in force. */
+            exclusions: {
+                campaign_id: string;
+                campaign_name: string;
+                phone_number: string;
+                reason: string;
+                created_at: components["schemas"]["When"];
+            }[];
+            /** @description Which of the person's numbers are on the suppression list for good; `person_erased` says that a person with this number was erased. */
+            suppressions: {
+                number: string;
+                reason: string;
+                created_at: components["schemas"]["When"];
+            }[];
+            /** @description One of the numbers is in a call, or must not be called before `held_until`. */
+            held: boolean;
+            held_until: components["schemas"]["WhenOrNull"];
+            /** @description There are more than 200 contacts, 500 calls or 200 exclusions. */
+            more: boolean;
+        };
         Contact: {
             contact_id: string;
             phone_number: string;
@@ -5028,7 +5500,7 @@ export interface components {
             updated_at: components["schemas"]["When"];
             /** @description Newest last. */
             attempt_trail: components["schemas"]["Attempt"][];
-            /** @description Calls by the person that return one of the attempts (`returns_call_id`), newest last; absent when there is none. */
+            /** @description Calls by the person that return one of the attempts (`returns_call_id`), newest last: the newest 20; absent when there is none. */
             calls_back?: components["schemas"]["Attempt"][];
         };
         ContactDetail: {
@@ -5067,13 +5539,13 @@ export interface components {
             updated_at: components["schemas"]["When"];
             /** @description Newest last. */
             attempt_trail: components["schemas"]["Attempt"][];
-            /** @description Calls by the person that return one of the attempts (`returns_call_id`), newest last; absent when there is none. */
+            /** @description Calls by the person that return one of the attempts (`returns_call_id`), newest last: the newest 20; absent when there is none. */
             calls_back?: components["schemas"]["Attempt"][];
             explain: components["schemas"]["ContactExplanation"];
         };
         ContactExplanation: {
             /** @enum {string} */
-            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded" | "not_before" | "expires_before" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload" | "max_lines";
+            code: "completed" | "attempts_exhausted" | "window_never_opens" | "outcome_not_retried" | "abandoned" | "machine_detected" | "window_closed" | "manually_stopped" | "expired" | "excluded" | "not_before" | "expires_before" | "call_in_progress" | "result_awaited" | "suppressed" | "campaign_not_started" | "campaign_ended" | "callback_scheduled" | "retry_delay" | "outside_window" | "number_held" | "calls_back" | "callee_cap" | "not_eligible" | "eligibility_unknown" | "seat_needed" | "queued" | "window" | "paused" | "concurrency" | "seats" | "abandon_credit" | "trunk_cps" | "trunk_channels" | "trunk_health" | "number_pool" | "database" | "node_draining" | "node_fenced" | "keeper_away" | "overload" | "max_lines";
             message: string;
             next_at?: components["schemas"]["When"];
             /** @description Due contacts that are dialled before it, 10,000 at most. */
@@ -5198,7 +5670,7 @@ export interface components {
                  * @description When it was last asked for.
                  */
                 tried_at: string;
-                /** @description Why it could not be had anew. */
+                /** @description Why it could not be fetched again. */
                 problem: string | null;
             } | null;
             exceptions: components["schemas"]["CalendarException"][];
@@ -5771,7 +6243,7 @@ export interface components {
                 name: string;
                 ok: boolean;
                 /**
-                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `holidays_stale`: a calendar's file of holidays cannot be had anew; those known so far hold. `stun_away`: a STUN server does not answer; its last address stays in use. `external_private`: a STUN server sees a private address, to which only who is in the same network can send.
+                 * @description What somebody has to see to though the check passes. `no_trunk`: no call can be placed yet. `membership_away`: etcd does not answer, so that nodes which start are not found. `holidays_stale`: a calendar's file of holidays cannot be fetched again; those known so far hold. `stun_away`: a STUN server does not answer; its last address stays in use. `external_private`: a STUN server sees a private address, to which only who is in the same network can send.
                  * @enum {string}
                  */
                 warning?: "no_trunk" | "membership_away" | "holidays_stale" | "stun_away" | "external_private";
@@ -5784,12 +6256,15 @@ export interface components {
                 since?: string;
             }[];
         };
-        /** @enum {string} */
-        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "inbound.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed";
+        /**
+         * @description `status_callback` is no message: it lets requests name addresses on the webhook's host, below the path of its URL.
+         * @enum {string}
+         */
+        WebhookType: "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.stopped" | "campaign.completed" | "campaign.failed" | "campaign.restarted" | "attempt.ended" | "dialout.ended" | "inbound.ended" | "call.initiated" | "call.ringing" | "call.answered" | "call.bridged" | "call.ended" | "abandon.recorded" | "result.stored" | "result.timed_out" | "contact.completed" | "contact.failed" | "contact.abandoned" | "contact.machine_detected" | "contact.window_closed" | "contact.manually_stopped" | "contact.expired" | "contact.excluded" | "callback.scheduled" | "callback.cancelled" | "contacts.added" | "contacts.closed" | "status_callback";
         Webhook: {
             id: string;
             url: string;
-            /** @description Empty is every type. */
+            /** @description Empty is every type except call.… */
             types: components["schemas"]["WebhookType"][];
             /** @description Empty is all. */
             campaigns: string[];
@@ -5822,12 +6297,16 @@ export interface components {
             /** @description A WebhookType, or `webhook.ping`. */
             type: string;
             campaign_id?: string;
+            /** @description Absent if it is about no attempt. */
+            attempt_id?: string;
+            /** @description It goes to an address that a request named (`status_callback`), and not to the endpoint's URL. */
+            own_address: boolean;
             /** @enum {string} */
             state: "pending" | "delivered" | "failed";
             attempts: number;
             /** @description Of the last answer; absent when none came. */
             response_status?: number;
-            /** @description Why none came: refused, timeout, tls, dns, address_forbidden, broken, url, or endpoint_inactive. */
+            /** @description Why none came: refused, timeout, tls, dns, address_forbidden, broken, url, endpoint_inactive, other_campaign (the endpoint is no longer told of it), or other_address (it no longer permits the address that a request named). */
             problem?: string;
             /** @description The first KiB of the last answer. */
             response_body?: string;
@@ -5861,8 +6340,54 @@ export interface components {
                 [key: string]: number;
             };
         };
+        /** @description What was known of a call when it came this far. */
+        CallEvent: {
+            /** @description Orders the messages about a contact, over all its calls; outside campaigns those about the call: 1 initiated, 2 ringing, 3 answered, 4 bridged, 5 ended. Numbers may be left out. */
+            sequence: number;
+            attempt_id: string;
+            call_id: string;
+            /** @description Absent of dialouts. */
+            campaign_id?: string;
+            /** @description Absent of dialouts. */
+            contact_id?: string;
+            run?: number;
+            pass?: number;
+            /** @description Of the contact in this run. */
+            attempt_number?: number;
+            bot_id?: string;
+            to_number?: string;
+            from_number?: string;
+            trunk?: string;
+            /** @description It was placed for a callback. */
+            callback: boolean;
+            /** @description From the INVITE to the answer, once there is one. */
+            ring_ms?: number;
+            /** @description Of call.bridged, where answers are classified. */
+            amd_verdict?: string;
+            /** @description Of call.bridged. */
+            session_id?: string;
+            /** Format: date-time */
+            reserved_at?: string;
+            /**
+             * Format: date-time
+             * @description Absent of call.initiated.
+             */
+            invite_at?: string;
+            /** Format: date-time */
+            ringing_at?: string;
+            /** Format: date-time */
+            answered_at?: string;
+            /** Format: date-time */
+            bot_connected_at?: string;
+            /** @description Of the contact or the dialout, as they are when the message is made. */
+            variables: {
+                [key: string]: string;
+            };
+            /** @description How many did not fit into the 20 kB of a message. */
+            variables_omitted?: number;
+        };
         AttemptEvent: {
-            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts. */
+            /** @description Of the event within its campaign: what is larger came later. Absent of dialouts, except in call.ended. */
             sequence?: number;
             attempt_id: string;
             call_id: string;
@@ -5900,6 +6425,8 @@ export interface components {
             reserved_at?: string;
             /** Format: date-time */
             invite_at?: string;
+            /** Format: date-time */
+            ringing_at?: string;
             /** Format: date-time */
             answered_at?: string;
             /** Format: date-time */
@@ -6765,6 +7292,95 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    logInWays: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description For the log-in page. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogInWays"];
+                };
+            };
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    startSignOn: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The page of the console that is shown afterwards.
+                 * @example /dashboard/campaigns
+                 */
+                to?: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider, or to the console with `log_in` and why not. */
+            302: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endSignOn: {
+        parameters: {
+            query?: {
+                code?: string;
+                state?: string;
+                error?: string;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the console, logged in, or with `log_in` and why not. */
+            302: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getSession: {
         parameters: {
             query?: never;
@@ -6909,6 +7525,7 @@ export interface operations {
                     is_active?: boolean | null;
                     /** Format: date-time */
                     expires_at?: string | null;
+                    /** @description Left out or empty: dialout, results, read, trigger, exclude. */
                     scopes?: components["schemas"]["Scope"][] | null;
                     campaigns?: string[] | null;
                     /**
@@ -6991,6 +7608,11 @@ export interface operations {
                      * @description null: never expires
                      */
                     expires_at?: string | null;
+                    /**
+                     * Format: date-time
+                     * @description Until when the secret before the last rotation is valid: no later than it was; null: no longer. A secret that has ended stays so.
+                     */
+                    old_secret_until?: string | null;
                     scopes?: components["schemas"]["Scope"][];
                     campaigns?: string[];
                     /** @description 0 or null: no cap */
@@ -7007,6 +7629,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["APIKey"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: date-time
+                     * @description Within 90 days; null: the old secret ends at once.
+                     */
+                    old_secret_until?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The key, in full. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewAPIKey"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -7110,6 +7776,11 @@ export interface operations {
                     is_active?: boolean;
                     /** @description Log-ins are taken again at once. */
                     unlock?: boolean;
+                    /**
+                     * @description Forgets whom the identity provider means: the next log-in by it with this address, confirmed, is linked anew. For people who have another identifier there, as after a move to another provider.
+                     * @constant
+                     */
+                    single_sign_on?: false;
                     /** @description Unlocks too. */
                     password?: string;
                     /** @description Generate one; it is in this answer and nowhere else. */
@@ -7620,6 +8291,8 @@ export interface operations {
                 status?: components["schemas"]["ContactFilter"];
                 /** @description The contacts that have this number among theirs. */
                 number?: components["schemas"]["E164"];
+                /** @description Contacts found by a search, as `GET /api/v1/search` finds people. 422 `search_too_broad` when more than 5,000 match; 503 `search_too_slow`, `search_busy`, or `search_not_ready` while the contacts from before an update are being read. */
+                q?: components["schemas"]["SearchText"];
                 /** @description Contacts by the state of their newest callback: `requested` is everybody who has one in this run, whatever became of it; `pending` who is still to be called back. `callbacks` of the campaign counts callbacks, also a contact's second. */
                 callback?: components["schemas"]["CallbackState"];
             };
@@ -7782,7 +8455,7 @@ export interface operations {
                      *               {
                      *                 "field": "mobile",
                      *                 "code": "invalid_number",
-                     *                 "message": "the number has no country code: write it with a leading plus"
+                     *                 "message": "the number has no country code: write it with a leading plus, as in +4915112345678"
                      *               }
                      *             ]
                      *           }
@@ -8568,6 +9241,12 @@ export interface operations {
                         page: number;
                         page_size: number;
                         total: number;
+                        /**
+                         * @description What `default_country` of the next file most likely is, on the first page: that of the newest file; where it named
+                         *     none, the country that all caller IDs of the campaign belong to; otherwise the country that has the time zone of its
+                         *     calling window. `""` if none of these says it.
+                         */
+                        suggested_country?: string;
                     };
                 };
             };
@@ -8592,10 +9271,14 @@ export interface operations {
                 /** @description true: rows are judged, counted and listed as ever, and none is added; the state is `checked` then. */
                 dry_run?: boolean;
                 /**
-                 * @description The country (ISO 3166) of numbers without a country code. Without it their rows are invalid.
+                 * @description The country (ISO 3166) of numbers without a country code. Without it their rows are invalid. A number without plus and leading 0 that may have a country code or none, such as 4915123456789 in DE, is invalid: write the plus. `suggested_country` in the list of imports says which it most likely is.
                  * @example DE
                  */
                 default_country?: string;
+                /** @description How the text of the file is written. Without it UTF-8, UTF-16 and Windows-1252 are told apart by the file itself. */
+                encoding?: "iso-8859-1" | "iso-8859-15" | "iso-8859-2" | "macintosh" | "utf-16be" | "utf-16le" | "utf-8" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1253" | "windows-1254";
+                /** @description What stands between two cells. Without it, whichever the first line has most often. */
+                delimiter?: "comma" | "pipe" | "semicolon" | "tab";
                 /**
                  * @description Renames columns: the name in the file's first line to `phone_number`, `phone_number_2` and the like, to another variable, or to `""` to leave the column
                  *     out. Others keep their names. 422 `missing_column` when the file has no such column.
@@ -8645,6 +9328,7 @@ export interface operations {
                      *       "added": 983,
                      *       "invalid": 5,
                      *       "duplicate": 10,
+                     *       "readmitted": 0,
                      *       "excluded": 2,
                      *       "created_at": "2026-03-01T09:30:00Z",
                      *       "created_by": {
@@ -8679,6 +9363,7 @@ export interface operations {
                      *       "added": 983,
                      *       "invalid": 5,
                      *       "duplicate": 10,
+                     *       "readmitted": 0,
                      *       "excluded": 2,
                      *       "created_at": "2026-03-01T09:30:00Z",
                      *       "created_by": {
@@ -8738,6 +9423,7 @@ export interface operations {
                      *       "added": 983,
                      *       "invalid": 5,
                      *       "duplicate": 10,
+                     *       "readmitted": 0,
                      *       "excluded": 2,
                      *       "created_at": "2026-03-01T09:30:00Z",
                      *       "created_by": {
@@ -8791,6 +9477,7 @@ export interface operations {
                      *       "added": 983,
                      *       "invalid": 5,
                      *       "duplicate": 10,
+                     *       "readmitted": 0,
                      *       "excluded": 2,
                      *       "created_at": "2026-03-01T09:30:00Z",
                      *       "created_by": {
@@ -8850,6 +9537,138 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    previewImportUndo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "taken_back": 940,
+                     *       "stayed": 60,
+                     *       "reasons": {
+                     *         "dialled": 58,
+                     *         "named_again": 2
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UndoCounts"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    undoImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                campaign_id: components["parameters"]["CampaignID"];
+                import_id: components["parameters"]["ImportID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The import, taken back. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": "0198c5a1b2c3d4e5f60718293a4b5c6d",
+                     *       "campaign_id": "cmp_7k3q9x2m4p",
+                     *       "state": "active",
+                     *       "filename": "autumn.csv",
+                     *       "dry_run": false,
+                     *       "rows": 1000,
+                     *       "added": 983,
+                     *       "invalid": 5,
+                     *       "duplicate": 10,
+                     *       "readmitted": 0,
+                     *       "excluded": 2,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": {
+                     *         "user": "usr_1",
+                     *         "name": "ada@example.org",
+                     *         "from": "192.0.2.7"
+                     *       },
+                     *       "finished_at": "2026-03-01T09:30:02Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            /** @description The import, of which more is being taken back. */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": "0198c5a1b2c3d4e5f60718293a4b5c6d",
+                     *       "campaign_id": "cmp_7k3q9x2m4p",
+                     *       "state": "active",
+                     *       "filename": "autumn.csv",
+                     *       "dry_run": false,
+                     *       "rows": 1000,
+                     *       "added": 983,
+                     *       "invalid": 5,
+                     *       "duplicate": 10,
+                     *       "readmitted": 0,
+                     *       "excluded": 2,
+                     *       "created_at": "2026-03-01T09:30:00Z",
+                     *       "created_by": {
+                     *         "user": "usr_1",
+                     *         "name": "ada@example.org",
+                     *         "from": "192.0.2.7"
+                     *       },
+                     *       "finished_at": "2026-03-01T09:30:02Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listRejectedRows: {
         parameters: {
             query?: {
@@ -8882,7 +9701,7 @@ export interface operations {
                      *           "line": 17,
                      *           "phone_number": "0151 12",
                      *           "reason": "invalid_number",
-                     *           "message": "the number has no country code: write it with a leading plus"
+                     *           "message": "the number has no country code: choose the country of such numbers (default_country, such as DE), or write it as +4930901820"
                      *         }
                      *       ],
                      *       "page": 1,
@@ -8908,7 +9727,10 @@ export interface operations {
     };
     rejectedRowsFile: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `file`: as the imported file is written. */
+                layout?: "file";
+            };
             header?: {
                 /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
                 "X-Request-ID"?: components["parameters"]["RequestID"];
@@ -8942,6 +9764,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Unprocessable"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -9762,6 +10585,88 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    searchPeople: {
+        parameters: {
+            query: {
+                q: components["schemas"]["SearchText"];
+                /** @description How many people. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whom and what the search found. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        people: {
+                            phone_number: components["schemas"]["E164"];
+                            /** @description The person's contacts in all campaigns, the latest first, 50 at most. */
+                            contacts: components["schemas"]["PersonContact"][];
+                        }[];
+                        /** @description More people match than are listed. */
+                        more: boolean;
+                        /** @description Contacts from before an update are still being read, and may be missing. */
+                        partial: boolean;
+                        /** @description The newest ten that match. */
+                        campaigns: {
+                            campaign_id: string;
+                            name: string;
+                            status: components["schemas"]["CampaignStatus"];
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getPerson: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path: {
+                number: components["schemas"]["E164"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is known, the newest of each first. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Person"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     erasePerson: {
         parameters: {
             query?: {
@@ -10528,6 +11433,10 @@ export interface operations {
             content: {
                 "application/json": {
                     bot_id: string;
+                    /**
+                     * @example +4915112345678
+                     * @example 0151 12345678
+                     */
                     to_number: string;
                     /** @description One of the configured numbers; any when left out. */
                     from_number?: string | null;
@@ -10640,6 +11549,77 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    showSetUp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The steps. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetUp"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    changeSetUp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Taken over when it has at most 128 letters, digits and `- _ . : /`; otherwise one is made. */
+                "X-Request-ID"?: components["parameters"]["RequestID"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "hidden": true
+                 *     }
+                 */
+                "application/json": {
+                    hidden: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The steps as they are now. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["RequestID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetUp"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listWebhooks: {
         parameters: {
             query?: never;
@@ -10689,7 +11669,7 @@ export interface operations {
                      * @description https. Addresses of private networks are refused when a message is sent, unless the dialler runs with --webhook-allow-private.
                      */
                     url: string;
-                    /** @description Empty or left out is every type. */
+                    /** @description Empty or left out is every type, those of later versions too, except call.…, which tell a call's progress and must be named. */
                     types?: components["schemas"]["WebhookType"][];
                     /** @description Only messages of these; empty or left out: of all, and of dialouts. */
                     campaigns?: string[];
@@ -11541,6 +12521,196 @@ export interface operations {
                 "application/json": {
                     /** @constant */
                     type: "inbound.ended";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["AttemptEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallInitiated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "call.initiated";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CallEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallRinging: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "call.ringing";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CallEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallAnswered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "call.answered";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CallEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallBridged: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "call.bridged";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: components["schemas"]["CallEvent"];
+                };
+            };
+        };
+        responses: {
+            /** @description Taken. Any other answer is tried again; 410 disables the endpoint. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCallEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Of the message, the same however often it is sent: what you have seen you may drop. */
+                "webhook-id": components["parameters"]["WebhookMessageID"];
+                /** @description Seconds since 1970 of this try; refuse what is older than five minutes. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; several, parted by spaces, after a rotation. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "call.ended";
                     /**
                      * Format: date-time
                      * @description When it happened.

@@ -22,9 +22,10 @@ const healthMs = 3_000;
 
 const trunks = ['trunks'] as const;
 
-export function useTrunks() {
+export function useTrunks(enabled = true) {
   return useQuery<Trunk[], Problem>({
     queryKey: trunks,
+    enabled,
     refetchInterval: healthMs,
     queryFn: async ({ signal }) => (await data(api.GET('/api/v1/trunks', { signal }))).trunks,
   });
@@ -71,9 +72,10 @@ export function useMessages() {
 }
 
 /** useBotHealth gives the bots as they stand at this moment. */
-export function useBotHealth() {
+export function useBotHealth(enabled = true) {
   return useQuery<Bot[], Problem>({
     queryKey: [...keys.bots, 'health'],
+    enabled,
     refetchInterval: healthMs,
     queryFn: async ({ signal }) => (await data(api.GET('/api/v1/bots', { signal }))).bots,
   });

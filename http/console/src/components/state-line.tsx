@@ -6,12 +6,19 @@ import { When } from './when';
 /**
  * StateLine says in a line what a campaign is about: that it dials, for what it waits and until when, what stops it.
  */
-export function StateLine({ campaign: c }: { campaign: Campaign }) {
+export function StateLine({ campaign: c, truncate = false }: { campaign: Campaign; truncate?: boolean }) {
   const live = c.live;
   if (!live?.line) return null;
   const outage = live.severity === 'outage';
   return (
-    <Text size="xs" c={outage ? undefined : 'dimmed'} fw={outage ? 600 : undefined} data-standing={live.standing}>
+    <Text
+      size="xs"
+      c={outage ? 'var(--mantine-color-error)' : 'dimmed'}
+      fw={outage ? 600 : undefined}
+      data-standing={live.standing}
+      truncate={truncate}
+      {...(truncate ? { title: live.line } : {})}
+    >
       {live.line}
       {live.until !== undefined && (
         <>

@@ -7,13 +7,15 @@ import { useLogOut } from '../api/queries';
 import { useUser } from '../api/session';
 import { roles } from '../words/roles';
 import { LockIcon } from './admin-icons';
-import { LogOutIcon, UserIcon } from './icons';
+import { AlertIcon, LogOutIcon, UserIcon } from './icons';
 import css from './shell.module.css';
 
+const AlertsDialog = lazy(() => import('./alerts-dialog'));
 const OwnPassword = lazy(() => import('../pages/users/own-password'));
 
 export function UserMenu() {
   const [changing, { open, close }] = useDisclosure(false);
+  const [alerting, alerts] = useDisclosure(false);
   const user = useUser();
   const logOut = useLogOut();
   return (
@@ -35,6 +37,9 @@ export function UserMenu() {
           </UnstyledButton>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Item leftSection={<AlertIcon size={16} />} onClick={alerts.open}>
+            Alerts…
+          </Menu.Item>
           <Menu.Item leftSection={<LockIcon size={16} />} onClick={open}>
             Change password…
           </Menu.Item>
@@ -54,6 +59,11 @@ export function UserMenu() {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {alerting && (
+        <Suspense>
+          <AlertsDialog close={alerts.close} />
+        </Suspense>
+      )}
       {changing && (
         <Suspense>
           <OwnPassword close={close} />

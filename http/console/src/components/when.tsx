@@ -2,20 +2,21 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 
 import { serverNow } from '../api/clock';
 import { age } from '../words/figures';
-import { clockTime, inZone, moment } from '../words/times';
+import { clockTime, dayOf, inZone, moment } from '../words/times';
 
 interface Props {
   at: string;
   zone: string; // the campaign's, named when it differs from the viewer's
   precise?: boolean; // to the second, without the date when it is today's
+  brief?: boolean; // the date alone
 }
 
 /** When shows a moment by the viewer's clock; pointing at it tells the campaign's. */
-export function When({ at, zone, precise = false }: Props) {
+export function When({ at, zone, precise = false, brief = false }: Props) {
   const d = new Date(at);
   return (
     <time dateTime={at} title={inZone(d, zone)} className="figure">
-      {precise ? clockTime(d, new Date(serverNow())) : moment(d)}
+      {brief ? dayOf(d) : precise ? clockTime(d, new Date(serverNow())) : moment(d)}
     </time>
   );
 }

@@ -49,11 +49,13 @@ const browser: Surroundings = {
   },
 };
 
-/** A leader that says nothing for so long is not there any more, or asleep. */
-const leaderSilenceMs = 30_000;
+/** A leader that says nothing for so long is gone or asleep: the dialler breaks its silence within 10 s. */
+const leaderSilenceMs = 20_000;
 
 export class Feed {
   readonly url: string;
+  /** Called whenever the stream is heard, here or by the tab that reads it. */
+  heard: () => void = () => undefined;
   #around: Surroundings;
   #view: FeedView = { link: 'connecting', value: undefined };
   #held: Held | undefined;
@@ -122,8 +124,12 @@ export class Feed {
       this.url,
       {
         lastEventId: () => this.#held?.id,
-        opened: () => this.#setLink('live'),
+        opened: () => {
+          this.heard();
+          this.#setLink('live');
+        },
         event: (e) => {
+          this.heard();
           let change: Change | undefined;
           try {
             change = changeOf(e, this.#held);
@@ -156,9 +162,11 @@ export class Feed {
         this.#show(m.link);
         break;
       case 'link':
+        if (m.link === 'live') this.heard();
         this.#show(m.link);
         break;
       case 'change':
+        this.heard();
         this.#apply(m.change);
         break;
     }

@@ -89,7 +89,7 @@ test('a stream that is silent for too long is cut', async () => {
     server.say(': heartbeat\n\n');
   }
   expect(seen.lost).toEqual([]);
-  await pass(26_000);
+  await pass(21_000);
   expect(seen.lost.map((l) => l.problem.code)).toEqual(['stream_silent']);
   await pass(5_000);
   expect(seen.opened).toBe(2);

@@ -5,9 +5,9 @@ import { EventParser } from './events';
 import { pause } from './pause';
 
 /** silenceMs is when a stream counts as dead: the server breaks its silence within 10 s. */
-const silenceMs = 25_000;
+const silenceMs = 20_000;
 const firstWaitMs = 1_000;
-const longestWaitMs = 15_000;
+const longestWaitMs = 8_000;
 const longestWishMs = 60_000; // of what a server asks for
 
 /** StreamUser is who reads a stream. */

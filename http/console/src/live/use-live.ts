@@ -29,6 +29,7 @@ function subscribe(url: string, f: () => void): () => void {
   const o = acquire(url);
   clearTimeout(o.closing);
   o.users++;
+  o.feed.heard = noteHeard;
   const end = o.feed.subscribe(() => {
     f();
     tellWatchers();
@@ -68,6 +69,37 @@ function watch(f: () => void): () => void {
 function worst(): Link | undefined {
   const links = [...open.values()].filter((o) => o.users > 0).map((o) => o.feed.view.link);
   return (['broken', 'refused', 'connecting', 'live'] as const).find((l) => links.includes(l));
+}
+
+/**
+ * Figures are live while something was heard of the dialler within so long: it breaks its silence within 6 s, a slow
+ * one within 9.
+ */
+const freshMs = 10_000;
+
+let heardAt = 0;
+let clock: ReturnType<typeof setInterval> | undefined;
+
+/** noteHeard is called when the dialler was heard: by a stream, or by an answer with what a stream would tell. */
+export function noteHeard() {
+  const late = staleSince() !== undefined;
+  heardAt = Date.now();
+  clock ??= setInterval(tellWatchers, 1_000);
+  if (late) tellWatchers();
+}
+
+let shownStale: Date | undefined;
+
+function staleSince(): Date | undefined {
+  const silent = heardAt > 0 && Date.now() - heardAt > freshMs && document.visibilityState === 'visible';
+  const following = [...open.values()].some((o) => o.users > 0 && o.feed.view.link !== 'refused');
+  if (!silent || !following) return (shownStale = undefined);
+  return (shownStale ??= new Date(heardAt));
+}
+
+/** useStale gives since when what is on the screen is no longer live; undefined while it is. */
+export function useStale(): Date | undefined {
+  return useSyncExternalStore(watch, staleSince);
 }
 
 /** useLink tells how the page as a whole is connected; undefined while nothing on it is live. */

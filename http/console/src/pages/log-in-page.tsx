@@ -1,15 +1,18 @@
-import { Alert, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Center, Divider, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
 import type { SyntheticEvent } from 'react';
 import { useRef, useState } from 'react';
 
 import type { Problem } from '../api/problem';
-import { useLogIn } from '../api/queries';
+import { useLogIn, useLogInWays } from '../api/queries';
 import { Brand } from '../components/icons';
 import { seconds } from '../words/figures';
+import { signOnPath, signOnRefusal } from '../words/sign-on';
 import css from './log-in-page.module.css';
 
 export function LogInPage() {
   const logIn = useLogIn();
+  const other = useLogInWays().data?.single_sign_on;
+  const refused = signOnRefusal(location.search);
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const passwordField = useRef<HTMLInputElement>(null);
@@ -37,6 +40,11 @@ export function LogInPage() {
         </Stack>
         <Paper component="form" withBorder p="lg" className={css.card} onSubmit={submit} aria-label="Log in">
           <Stack>
+            {refused !== null && !logIn.isError && (
+              <Alert role="alert" color="red" variant="light" p="sm">
+                <Text size="sm">{refused}</Text>
+              </Alert>
+            )}
             {logIn.isError && (
               <Alert role="alert" color="red" variant="light" p="sm">
                 <Text size="sm">{refusal(logIn.error)}</Text>
@@ -67,6 +75,25 @@ export function LogInPage() {
             <Button type="submit" loading={logIn.isPending} fullWidth mt="xs">
               Log in
             </Button>
+            {other && (
+              <>
+                <Divider label="or" />
+                {other.available ? (
+                  <Button component="a" href={signOnPath(other.url, location)} variant="default" fullWidth>
+                    Log in with {other.name}
+                  </Button>
+                ) : (
+                  <>
+                    <Button variant="default" fullWidth disabled aria-describedby="sign-on-problem">
+                      Log in with {other.name}
+                    </Button>
+                    <Text size="xs" c="dimmed" id="sign-on-problem">
+                      {other.problem}
+                    </Text>
+                  </>
+                )}
+              </>
+            )}
           </Stack>
         </Paper>
         <Text size="xs" c="dimmed" ta="center">

@@ -13,6 +13,7 @@ const shown: Partial<Record<Activity['action'], { label: string; tone: Tone }>> 
   complete: { label: 'Completed', tone: 'blue' },
   fail: { label: 'Failed', tone: 'red' },
   add_contacts: { label: 'Contacts added', tone: 'grey' },
+  undo_import: { label: 'Import taken back', tone: 'grey' },
   exclude_contact: { label: 'Contact excluded', tone: 'grey' },
   call_back_contact: { label: 'Call back promised', tone: 'purple' },
   retry_contact: { label: 'Contact retried', tone: 'blue' },

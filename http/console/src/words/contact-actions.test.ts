@@ -40,7 +40,7 @@ test('actions on a contact follow its state', () => {
 
 test('a dialog says what an action does to the contact', () => {
   expect(consequencesOf('retry-now', campaign('paused'), contact({ status: 'failed' })).join(' ')).toMatch(
-    /dialled next.*fresh attempts.*paused/,
+    /dialled next.*starts over.*paused/,
   );
   expect(
     consequencesOf('call-back', campaign('running'), contact({ callback: { state: 'pending', at: null } })).join(' '),

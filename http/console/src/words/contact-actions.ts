@@ -34,7 +34,7 @@ const isFinal = (k: Contact) => (finalStates as readonly string[]).includes(k.st
 
 /** consequencesOf says what an action will do to the contact as it is now. */
 export function consequencesOf(action: ContactAction, c: On, k: Contact): string[] {
-  const again = isFinal(k) && 'It has come to its end: it is reopened with fresh attempts.';
+  const again = isFinal(k) && 'Finished: it starts over with all its attempts.';
   const paused = c.status === 'paused' && 'The campaign is paused: it is called once somebody resumes it.';
   const lines = (() => {
     switch (action) {

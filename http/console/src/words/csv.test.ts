@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 
-import { beginningOf, headerLine, looksLikeNumber, nameMistakes, numberColumn, personColumn, renamed } from './csv';
+import {
+  beginningOf,
+  encodingOf,
+  headerLine,
+  looksLikeNumber,
+  nameMistakes,
+  numberColumn,
+  personColumn,
+  reasonColumn,
+  renamed,
+} from './csv';
 
 test('columns for further numbers of a person are told from variables', () => {
   expect(
@@ -15,7 +25,7 @@ test('the first rows of a file are read as the dialler reads them', () => {
     'Tel;"First ""nick"" name";Note\r\n+4930123456;Ada;"a\nb;c"\r\n\r\n+4930123457;Grace;\r\n+49301',
     false,
   );
-  expect(b.delimiter).toBe(';');
+  expect(b.delimiter).toBe('semicolon');
   expect(b.header).toEqual(['Tel', 'First "nick" name', 'Note']);
   expect(b.rows).toEqual([
     ['+4930123456', 'Ada', 'a\nb;c'],
@@ -25,6 +35,38 @@ test('the first rows of a file are read as the dialler reads them', () => {
   expect(beginningOf('phone_number\n+4930123456', false).rows).toEqual([]);
   expect(beginningOf('a\tb\n1\t2\n', true).header).toEqual(['a', 'b']);
   expect(beginningOf('', true)).toMatchObject({ header: [], rows: [] });
+});
+
+test('what stands between two cells is found outside quotation marks, unless it is said', () => {
+  expect(beginningOf('"a,b,c";phone\n1;2\n', true).delimiter).toBe('semicolon');
+  expect(beginningOf('name|phone\nAda|1\n', true)).toMatchObject({ delimiter: 'pipe', header: ['name', 'phone'] });
+  expect(beginningOf('\r\nname\tphone\nAda\t1\n', true).delimiter).toBe('tab');
+  expect(beginningOf('phone', true).delimiter).toBe('comma');
+  expect(beginningOf('a,b,c;phone\nx;1\n', true, 'semicolon').header).toEqual(['a,b,c', 'phone']);
+});
+
+test('the encoding is found as the dialler finds it', () => {
+  const of = (...bytes: number[]) => encodingOf(new Uint8Array(bytes), true);
+  expect(of(0x61, 0xc3, 0xbc)).toBe('utf-8');
+  expect(of(0x61, 0xfc)).toBe('windows-1252');
+  expect(of(0xfc, 0x61, 0xc3, 0xbc)).toBe('windows-1252');
+  expect(of(0x61, 0xc3, 0xbc, 0x0a, 0xfc, 0x62)).toBe('utf-8'); // with a fault, whose row alone is refused
+  expect(of(0xff, 0xfe, 0x61, 0)).toBe('utf-16le');
+  expect(of(0xfe, 0xff, 0, 0x61)).toBe('utf-16be');
+  expect(of(0x61, 0, 0x62, 0)).toBe('utf-16le');
+  expect(of(0, 0x61, 0, 0x62)).toBe('utf-16be');
+  expect(of(0x61, 0, 0, 0x62)).toBe('utf-8');
+  expect(of()).toBe('utf-8');
+});
+
+test('the columns in front of a file of rejected rows are no variables', () => {
+  const header = ['rejected_line', 'rejected_because', 'phone_number'];
+  expect(header.map((_, i) => reasonColumn(header, i))).toEqual([
+    'Line of the first file',
+    'Why it was left out',
+    undefined,
+  ]);
+  expect(reasonColumn(['rejected_because', 'rejected_line', 'x'], 0)).toBeUndefined();
 });
 
 test('the column of the numbers is found by its name, or by what is in it', () => {
@@ -48,7 +90,7 @@ test('columns get other names, and the rows stay as they are', async () => {
     expect(await out.text()).toBe('phone_number;"size;cm";x\r\n+4930123456;groß;"1;2"\r\n');
     expect(renamed(file, text, beginningOf(text, true), ['Tel', 'Größe', 'x'], bom)).toBe(file);
   }
-  expect(headerLine(['a', 'b"c'], ',')).toBe('a,"b""c"');
+  expect(headerLine(['a', 'b"c'], 'comma')).toBe('a,"b""c"');
 });
 
 test('names of variables are unique and short', () => {

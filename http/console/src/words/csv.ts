@@ -1,12 +1,25 @@
-// The beginning of a CSV file (RFC 4180; comma, semicolon or tab, as its first line has it), enough to show what will
-// become of its columns. The dialler reads the file itself; here only its first line is written anew.
+// The beginning of a CSV file (RFC 4180; comma, semicolon, tab or pipe, as its first line has it), enough to show what
+// will become of its columns. The dialler reads the file itself; here only its first line is written anew.
 import { wholeNumber } from './number-search';
 
 /** So much of a file is looked at. */
 export const lookBytes = 256 * 1024;
 
+/** What may stand between two cells. */
+export type Delimiter = 'comma' | 'semicolon' | 'tab' | 'pipe';
+
+const marks: Record<Delimiter, string> = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' };
+
+/** The delimiters, as a choice of a select. */
+export const delimiters: { value: Delimiter; label: string }[] = [
+  { value: 'comma', label: 'Comma ( , )' },
+  { value: 'semicolon', label: 'Semicolon ( ; )' },
+  { value: 'tab', label: 'Tab' },
+  { value: 'pipe', label: 'Pipe ( | )' },
+];
+
 export interface Beginning {
-  delimiter: ',' | ';' | '\t';
+  delimiter: Delimiter;
   header: string[];
   /** Where the first line ends, in characters. */
   headerEnd: number;
@@ -52,15 +65,21 @@ function recordsOf(
   return { records, firstEnd };
 }
 
-/** beginningOf reads the first rows of a file; `whole` says that the text is all of it. */
-export function beginningOf(text: string, whole: boolean, rows = 5): Beginning {
-  const line = /^[^\r\n]*/.exec(text)?.[0] ?? '';
-  const count = (d: string) => line.split(d).length;
-  const delimiter = ([';', '\t'] as const).reduce<Beginning['delimiter']>(
-    (best, d) => (count(d) > count(best) ? d : best),
-    ',',
-  );
-  const { records, firstEnd } = recordsOf(text, delimiter, rows + 1, whole);
+/** delimiterOf is the delimiter that a first line has most often outside quotation marks. */
+function delimiterOf(line: string): Delimiter {
+  const bare = line.replaceAll(/"[^"]*"?/g, '');
+  const count = (d: Delimiter) => bare.split(marks[d]).length;
+  return delimiters.reduce<Delimiter>((best, { value }) => (count(value) > count(best) ? value : best), 'comma');
+}
+
+/**
+ * beginningOf reads the first rows of a file; `whole` says that the text is all of it, `said` what stands between two
+ * cells where that is not to be found.
+ */
+export function beginningOf(text: string, whole: boolean, said?: Delimiter, rows = 5): Beginning {
+  const line = /^\s*([^\r\n]*)/.exec(text)?.[1] ?? '';
+  const delimiter = said ?? delimiterOf(line);
+  const { records, firstEnd } = recordsOf(text, marks[delimiter], rows + 1, whole);
   const [header = [], ...rest] = records;
   return { delimiter, header: header.map((h) => h.trim()), headerEnd: firstEnd, rows: rest };
 }
@@ -71,17 +90,37 @@ export function looksLikeNumber(s: string, national = false): boolean {
 }
 
 /** Encoding is how the text of a file is written. */
-export type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
+export type Encoding = (typeof encodings)[number]['value'];
+
+/** The encodings, as a choice of a select; the browser and the dialler know them by these names. */
+export const encodings = [
+  { value: 'utf-8', label: 'UTF-8' },
+  { value: 'utf-16le', label: 'UTF-16 (little-endian)' },
+  { value: 'utf-16be', label: 'UTF-16 (big-endian)' },
+  { value: 'windows-1252', label: 'Western European (Windows-1252, Latin-1)' },
+  { value: 'iso-8859-15', label: 'Western European (ISO 8859-15)' },
+  { value: 'windows-1250', label: 'Central European (Windows-1250)' },
+  { value: 'iso-8859-2', label: 'Central European (ISO 8859-2)' },
+  { value: 'windows-1251', label: 'Cyrillic (Windows-1251)' },
+  { value: 'windows-1253', label: 'Greek (Windows-1253)' },
+  { value: 'windows-1254', label: 'Turkish (Windows-1254)' },
+  { value: 'macintosh', label: 'Western European (Mac)' },
+] as const;
 
 /** encodingOf judges by the beginning of a file, as the dialler does; `whole` says that it is all of it. */
 export function encodingOf(bytes: Uint8Array, whole: boolean): Encoding {
-  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';
-  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be';
+  const [a, b, c, d] = bytes;
+  if (a === 0xff && b === 0xfe) return 'utf-16le';
+  if (a === 0xfe && b === 0xff) return 'utf-16be';
+  if (a && b === 0 && c && d === 0) return 'utf-16le';
+  if (a === 0 && b && c === 0 && d) return 'utf-16be';
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: !whole });
     return 'utf-8';
   } catch {
-    return 'windows-1252';
+    // Text that is UTF-8 up to a fault is UTF-8 with a fault, whose row alone is refused.
+    const [before = ''] = new TextDecoder('utf-8').decode(bytes).split('\ufffd', 1);
+    return /[^\0-\x7f]/.test(before) ? 'utf-8' : 'windows-1252';
   }
 }
 
@@ -106,10 +145,9 @@ export function numberColumn(b: Beginning): number | undefined {
 }
 
 /** headerLine writes the first line with other names. */
-export function headerLine(names: readonly string[], delimiter: string): string {
-  return names
-    .map((n) => (/["\r\n]/.test(n) || n.includes(delimiter) ? `"${n.replaceAll('"', '""')}"` : n))
-    .join(delimiter);
+export function headerLine(names: readonly string[], delimiter: Delimiter): string {
+  const mark = marks[delimiter];
+  return names.map((n) => (/["\r\n]/.test(n) || n.includes(mark) ? `"${n.replaceAll('"', '""')}"` : n)).join(mark);
 }
 
 /** nameMistakes gives what is wrong with the names of variables, by column; the number's column has none. */
@@ -126,6 +164,15 @@ export function nameMistakes(names: readonly string[], number: number | undefine
       wrong[i] = 'Another column has this name.';
   });
   return wrong;
+}
+
+/**
+ * reasonColumn says what one of the two columns is that a file of rejected rows has in front; undefined for any other.
+ * The dialler leaves them out.
+ */
+export function reasonColumn(header: readonly string[], i: number): string | undefined {
+  if (header.length < 3 || header[0] !== 'rejected_line' || header[1] !== 'rejected_because') return undefined;
+  return ['Line of the first file', 'Why it was left out'][i];
 }
 
 const personColumnName = /^phone_number_([2-5])(_label)?$/i;

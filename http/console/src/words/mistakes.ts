@@ -16,7 +16,7 @@ export function mistakes(d: Draft): Record<string, string> {
   const wrong: Record<string, string> = {};
   if (d.name.trim() === '') wrong['name'] = 'A campaign needs a name.';
   else if (Array.from(d.name).length > 200) wrong['name'] = 'At most 200 characters.';
-  if (d.bot_id === '') wrong['bot_id'] = 'Choose the bot that talks.';
+  if (d.bot_id === '') wrong['bot_id'] = 'Choose a bot.';
   for (const f of table) {
     const v = (d as Record<string, unknown>)[f.name];
     if (f.kind !== 'number' || v === undefined) continue;

@@ -1,4 +1,5 @@
 import type { Campaign } from '../api/client';
+import { stopped } from './attention';
 import { scope, processed } from './campaigns';
 
 /** How the list of campaigns can be sorted. */
@@ -67,9 +68,16 @@ function figure(c: Campaign, by: Column): number | undefined {
   }
 }
 
-/** sorted gives the campaigns in the order; equal ones stay as they come. */
+/** urgency orders the campaigns when nothing else does: what is stopped, what runs, what waits, the rest. */
+function urgency(c: Campaign): number {
+  if (stopped(c)) return 0;
+  if (c.status === 'running' || c.draining) return 1;
+  return 2 + ['paused', 'failed', 'draft', 'completed'].indexOf(c.status);
+}
+
+/** sorted gives the campaigns in the order, the most urgent first without one; equal ones stay as they come. */
 export function sorted(list: Campaign[], o: Order | undefined): Campaign[] {
-  if (!o) return list;
+  if (!o) return list.toSorted((a, b) => urgency(a) - urgency(b));
   const way = o.descending ? -1 : 1;
   if (o.by === 'name')
     return list.toSorted(

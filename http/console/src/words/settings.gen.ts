@@ -30,7 +30,7 @@ export const table: readonly Setting[] = [
   ] },
   { name: "amd_sensitivity", group: "care", label: "Sensitivity to machines", help: "1 to 100; 50 is the rule as tuned", kind: "number", low: 1, high: 100, whole: true, under: "amd" },
   { name: "amd_listen_ms", group: "care", label: "Longest listening", kind: "number", low: 1500, high: 8000, whole: true, unit: "ms", shown: 1000, under: "amd" },
-  { name: "amd_revise_s", group: "care", label: "A later beep counts for", help: "It takes back a verdict for a person; 0: not at all", kind: "number", low: 0, high: 60, whole: true, unit: "s", zero: "Not at all", under: "amd" },
+  { name: "amd_revise_s", group: "care", label: "Late beep window", help: "A beep within this time of the answer makes it voicemail; 0: off", kind: "number", low: 0, high: 60, whole: true, unit: "s", zero: "Off", under: "amd" },
   { name: "amd_review_share", group: "care", label: "Verdicts to review", kind: "number", low: 0, high: 1, unit: "share", under: "amd", quiet: true, unasked: true },
   { name: "voicemail_id", group: "care", label: "Message left on machines", kind: "text", length: 64, optional: true, quiet: true, unasked: true },
   { name: "abandon_cap_pct", group: "care", label: "Abandon cap", help: "Share of answered calls that may find no free worker; 0 % holds a worker for every dial", kind: "number", low: 0, high: 5, unit: "%", whatIf: true },

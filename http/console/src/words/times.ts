@@ -27,6 +27,7 @@ function formatter(options: Intl.DateTimeFormatOptions) {
 }
 
 const dateTime = formatter({ dateStyle: 'medium', timeStyle: 'short' });
+const date = formatter({ dateStyle: 'medium' });
 const precise = formatter({ dateStyle: 'medium', timeStyle: 'medium' });
 const clock = formatter({ timeStyle: 'medium' });
 const minute = formatter({ timeStyle: 'short' });
@@ -35,6 +36,11 @@ const day = formatter({ year: 'numeric', month: 'numeric', day: 'numeric' });
 /** moment writes date and time to the minute. */
 export function moment(at: Date, zone = viewerZone): string {
   return dateTime(at, zone);
+}
+
+/** dayOf writes the date. */
+export function dayOf(at: Date, zone = viewerZone): string {
+  return date(at, zone);
 }
 
 /** exact writes date and time to the second. */

@@ -2,8 +2,8 @@ import type { Delivery, Webhook, WebhookType } from '../api/webhooks';
 import { count } from './figures';
 import type { Tone } from './states';
 
-/** The events that an endpoint can be told of. */
-export const webhookTypes: WebhookType[] = [
+/** The events of an endpoint that names none. */
+const usualTypes: WebhookType[] = [
   'campaign.started',
   'campaign.paused',
   'campaign.resumed',
@@ -30,6 +30,32 @@ export const webhookTypes: WebhookType[] = [
   'contacts.added',
   'contacts.closed',
 ];
+
+/** The events of a call under way: only an endpoint that names them is told. */
+const progressTypes: WebhookType[] = ['call.initiated', 'call.ringing', 'call.answered', 'call.bridged', 'call.ended'];
+
+/** The events that an endpoint can be told of, as the form offers them. */
+export const webhookTypes: { group: string; items: WebhookType[] }[] = [
+  { group: 'Without a choice, all of these', items: usualTypes },
+  { group: 'A call under way, only if chosen', items: progressTypes },
+];
+
+/** permission stands among an endpoint's types, but is no event: requests may name addresses below its own. */
+export const permission: WebhookType = 'status_callback';
+
+/** permits says whether requests may name addresses below that of an endpoint. */
+export function permits(types: WebhookType[]): boolean {
+  return types.includes(permission);
+}
+
+/** eventsOf says in short which events an endpoint is told of. */
+export function eventsOf(types: WebhookType[]): string {
+  if (types.length === 0) return 'all except call progress';
+  const events = types.filter((t) => t !== permission);
+  const told =
+    events.length === 0 ? '' : events.length === 1 ? (events[0] as string) : `${count(events.length)} events`;
+  return [told, permits(types) ? 'addresses of requests' : ''].filter((s) => s !== '').join(', ');
+}
 
 /** hookState says whether an endpoint is told. */
 export function hookState(h: Webhook): { label: string; tone: Tone; more: string } {
@@ -60,6 +86,8 @@ const troubles: Record<string, string> = {
   broken: 'the answer broke off',
   url: 'the address is not good',
   endpoint_inactive: 'the endpoint was inactive',
+  other_campaign: 'the endpoint is no longer told of its campaign',
+  other_address: 'the endpoint no longer permits the address that the request named',
 };
 
 /** answer says what came of the last try. */

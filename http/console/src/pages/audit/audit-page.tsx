@@ -37,6 +37,7 @@ const kinds = [
   'change_webhook',
   'delete_webhook',
   'disable_webhook',
+  'rotate_key_secret',
   'rotate_webhook_secret',
   'test_webhook',
   'replay_webhook',

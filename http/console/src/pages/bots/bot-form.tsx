@@ -12,7 +12,7 @@ import { FormButtons } from '../../components/form-buttons';
 import { headersOf } from '../trunks/trunk-draft';
 
 /** BotForm makes a bot, or changes one. */
-export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
+export function BotForm({ of: bot, saved, close }: { of?: Bot; saved?: () => void; close: () => void }) {
   const put = usePutBot();
   const [id, setId] = useState('');
   const [name, setName] = useState(bot?.name ?? '');
@@ -28,6 +28,7 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
   const { of, rest } = mistakes(
     put.error,
     'id',
+    'bot_id',
     'name',
     'seats',
     'endpoints',
@@ -63,6 +64,7 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
       {
         onSuccess: (b) => {
           notifications.show({ color: 'green', message: `Saved: ${b.name}` });
+          saved?.();
           close();
         },
       },
@@ -87,7 +89,7 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
               maxLength={64}
               value={id}
               onChange={(e) => setId(e.currentTarget.value)}
-              error={of('id')}
+              error={of('id', 'bot_id')}
               data-autofocus
             />
           )}
@@ -130,7 +132,7 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
             label="Auth token"
             description={
               bot?.has_auth_token
-                ? 'Signs our requests to the bot. Empty: the one that is stored stays'
+                ? 'Signs our requests to the bot. Leave empty to keep the stored one'
                 : 'Signs our requests to the bot'
             }
             autoComplete="new-password"
@@ -180,15 +182,15 @@ export function BotForm({ of: bot, close }: { of?: Bot; close: () => void }) {
             </>
           )}
           <TagsInput
-            label="Variables that it needs"
-            description="Contacts without them are refused; Enter ends each"
+            label="Required variables"
+            description="Contacts without them are refused; press Enter after each"
             value={needed}
             onChange={setNeeded}
             error={of('required_variables')}
           />
           <Switch
             label="Active"
-            description="Off: its campaigns hold their dials; conversations go on"
+            description="When off, its campaigns stop dialling; calls in progress continue"
             checked={active}
             onChange={(e) => setActive(e.currentTarget.checked)}
           />

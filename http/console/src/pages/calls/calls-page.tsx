@@ -44,8 +44,9 @@ export default function CallsPage() {
       {(calls) =>
         calls.length === 0 && !query.hasNextPage ? (
           <Empty title={chosen === 'inbound' ? 'Nobody has called us' : 'No calls yet'}>
-            Who calls one of our numbers is listed here when the number or the campaign answers: set “Who calls it” of a
-            number.
+            {chosen === 'outbound'
+              ? 'The calls of campaigns are listed here, and those outside campaigns.'
+              : 'Callers are listed here when the number that they call, or the campaign, answers: see “Who calls it”.'}
           </Empty>
         ) : (
           <Rows

@@ -3,24 +3,32 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { DragEvent } from 'react';
 import { useEffect, useRef, useState } from 'react';
 
-import type { ImportReport, Rejected } from '../../api/imports';
-import { rejectedRows, upload } from '../../api/imports';
+import type { Asked, ImportReport, Rejected } from '../../api/imports';
+import { mayBeSentAgain, rejectedFile, rejectedRows, upload } from '../../api/imports';
 import { Problem, asProblem } from '../../api/problem';
 import { keys } from '../../api/queries';
 import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
-import { FileIcon } from '../../components/icons';
+import { DownloadIcon, FileIcon } from '../../components/icons';
 import { count, plural, share, size } from '../../words/figures';
+import { sentence } from '../../words/sentence';
 import { words } from '../../words/states';
 import css from './add-contacts.module.css';
 import { MapColumns } from './map-columns';
 import type { Still } from './still';
 
+/** Upload is a file as it is sent. */
+interface Upload {
+  file: File;
+  asked: Asked;
+}
+
 type Stage =
   | { name: 'choose'; problem?: Problem }
-  | { name: 'map'; file: File }
-  | { name: 'sending'; file: File; sent: number }
-  | { name: 'working'; report: ImportReport }
+  | { name: 'map'; problem?: Problem }
+  | { name: 'sending'; up: Upload; sent: number }
+  | { name: 'working'; up: Upload; report: ImportReport }
+  | { name: 'checked'; up: Upload; report: ImportReport; problem?: Problem }
   | { name: 'done'; report: ImportReport };
 
 /** AddContacts uploads a CSV file and shows what became of its rows. */
@@ -33,59 +41,97 @@ export default function AddContacts({ campaign: c, close }: { campaign: Still; c
   );
 }
 
-/** ContactsFile takes a file, shows what its columns become, sends it, and reports on its rows. */
+/**
+ * ContactsFile takes a file, shows what its columns become, has the whole of it checked, and then sends it once more to
+ * be added.
+ */
 export function ContactsFile({
   campaign: c,
   busy,
+  waits,
   close,
 }: {
   campaign: Still;
   busy?: (busy: boolean) => void;
+  /** A file was chosen, and its contacts are not added yet. */
+  waits?: (file: boolean) => void;
   close?: () => void;
 }) {
   const client = useQueryClient();
   const [stage, setStage] = useState<Stage>({ name: 'choose' });
+  // It stays while it is sent, so that its columns are as they were when somebody comes back to them.
+  const [given, setGiven] = useState<File>();
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
+  const waiting = stage.name === 'map' || stage.name === 'checked';
+  useEffect(() => {
+    waits?.(waiting);
+    return () => waits?.(false);
+  }, [waits, waiting]);
+  useEffect(() => () => busy?.(false), [busy]);
 
-  const send = async (file: File, country: string | undefined) => {
+  const again = (problem?: Problem) => {
+    setGiven(undefined);
+    setStage({ name: 'choose', ...(problem === undefined ? {} : { problem }) });
+  };
+  /** send sends a file; where it may be sent once more, what was on the page before comes back. */
+  const send = async (up: Upload, before: Stage & { name: 'map' | 'checked' }) => {
     const control = new AbortController();
     running.current = control;
     busy?.(true);
-    setStage({ name: 'sending', file, sent: 0 });
+    setStage({ name: 'sending', up, sent: 0 });
     try {
       const report = await upload(
         c.campaign_id,
-        file,
-        country,
+        up.file,
+        up.asked,
         control.signal,
-        (sent) => setStage({ name: 'sending', file, sent }),
-        (working) => setStage({ name: 'working', report: working }),
+        (sent) => setStage({ name: 'sending', up, sent }),
+        (working) => setStage({ name: 'working', up, report: working }),
       );
-      setStage({ name: 'done', report });
-      void client.invalidateQueries({ queryKey: keys.campaign(c.campaign_id) });
-      void client.invalidateQueries({ queryKey: keys.contacts(c.campaign_id) });
-      void client.invalidateQueries({ queryKey: keys.preflight(c.campaign_id) });
+      setStage(report.state === 'checked' ? { name: 'checked', up, report } : { name: 'done', report });
+      void client.invalidateQueries({ queryKey: keys.imports(c.campaign_id) });
+      if (up.asked.check !== true) {
+        void client.invalidateQueries({ queryKey: keys.campaign(c.campaign_id) });
+        void client.invalidateQueries({ queryKey: keys.contacts(c.campaign_id) });
+        void client.invalidateQueries({ queryKey: keys.preflight(c.campaign_id) });
+      }
     } catch (e) {
       const p = asProblem(e);
-      setStage(p.code === 'upload_cancelled' ? { name: 'choose' } : { name: 'choose', problem: p });
+      if (p.code === 'upload_cancelled') setStage({ name: 'map' });
+      else if (mayBeSentAgain(p)) setStage({ ...before, problem: p });
+      else again(p);
     }
     busy?.(false);
   };
   return (
     <>
-      {stage.name === 'choose' && <Choose problem={stage.problem} take={(file) => setStage({ name: 'map', file })} />}
-      {stage.name === 'map' && (
-        <MapColumns
-          file={stage.file}
-          back={(problem) => setStage({ name: 'choose', ...(problem === undefined ? {} : { problem }) })}
-          send={(file, country) => void send(file, country)}
+      {stage.name === 'choose' && (
+        <Choose
+          problem={stage.problem}
+          take={(file) => {
+            setGiven(file);
+            setStage({ name: 'map' });
+          }}
         />
+      )}
+      {given && (
+        <div hidden={stage.name !== 'map'}>
+          {stage.name === 'map' && stage.problem && (
+            <Failure title="The file was not checked" problem={stage.problem} />
+          )}
+          <MapColumns
+            campaign={c.campaign_id}
+            file={given}
+            back={again}
+            send={(file, asked) => void send({ file, asked: { ...asked, check: true } }, { name: 'map' })}
+          />
+        </div>
       )}
       {stage.name === 'sending' && (
         <Stack>
           <Text size="sm">
-            Uploading <b>{stage.file.name}</b> ({size(stage.file.size)})
+            Uploading <b>{stage.up.file.name}</b> ({size(stage.up.file.size)})
           </Text>
           <Progress.Root size="lg">
             <Progress.Section value={stage.sent * 100} animated={stage.sent >= 1} aria-label="Upload" />
@@ -104,13 +150,25 @@ export function ContactsFile({
         <Group gap="sm" role="status">
           <Loader size="sm" />
           <Text size="sm">
-            <b>{stage.report.filename}</b>: {plural(stage.report.rows, 'row')} are becoming contacts
+            <b>{stage.report.filename}</b>: {stage.up.asked.check === true ? 'checking' : 'adding'}{' '}
+            {plural(stage.report.rows, 'row')}
           </Text>
         </Group>
       )}
-      {stage.name === 'done' && (
-        <Report report={stage.report} again={() => setStage({ name: 'choose' })} close={close} />
+      {stage.name === 'checked' && (
+        <Checked
+          report={stage.report}
+          problem={stage.problem}
+          back={() => setStage({ name: 'map' })}
+          add={() =>
+            void send(
+              { file: stage.up.file, asked: { ...stage.up.asked, check: false } },
+              { name: 'checked', up: stage.up, report: stage.report },
+            )
+          }
+        />
       )}
+      {stage.name === 'done' && <Report report={stage.report} again={() => again()} close={close} />}
     </>
   );
 }
@@ -167,6 +225,60 @@ const figures = [
   { name: 'excluded', label: 'Excluded' },
 ] as const;
 
+const leftOut = (report: ImportReport) => report.invalid + report.duplicate - report.readmitted + report.excluded;
+
+/** Rows shows what was counted, and the rows that were left out. */
+function Rows({ report, added = 'Added' }: { report: ImportReport; added?: string }) {
+  return (
+    <>
+      <SimpleGrid component="dl" cols={5} spacing="xs" m={0}>
+        {figures.map(({ name, label }) => (
+          <div key={name} className={css.figure}>
+            <dt>{name === 'added' ? added : label}</dt>
+            <dd className="figure" data-figure={`import_${name}`}>
+              {count(report[name])}
+            </dd>
+          </div>
+        ))}
+      </SimpleGrid>
+      {leftOut(report) > 0 && <RejectedRows report={report} />}
+    </>
+  );
+}
+
+/** Checked says what would be added, before anything is. */
+function Checked({
+  report,
+  problem,
+  back,
+  add,
+}: {
+  report: ImportReport;
+  problem: Problem | undefined;
+  back: () => void;
+  add: () => void;
+}) {
+  return (
+    <Stack data-import="checked">
+      {problem && <Failure title="The file was not added yet" problem={problem} />}
+      <Text size="sm" role="status">
+        <b>{plural(report.added, 'contact')}</b> of {report.filename} can be added. Nothing has been added yet.
+        {report.readmitted > 0 && ` ${plural(report.readmitted, 'excluded contact')} would be called again.`}
+        {leftOut(report) > 0 && ` ${plural(leftOut(report), 'row')} would be left out.`}
+      </Text>
+      <Rows report={report} added="Can be added" />
+      <Group justify="flex-end" gap="xs">
+        <Button variant="default" onClick={back}>
+          Back to the columns
+        </Button>
+        <Button onClick={add} disabled={report.added + report.readmitted === 0} data-autofocus>
+          Add {plural(report.added + report.readmitted, 'contact')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
 function Report({
   report,
   again,
@@ -176,7 +288,6 @@ function Report({
   again: () => void;
   close: (() => void) | undefined;
 }) {
-  const rejected = report.invalid + report.duplicate + report.excluded;
   return (
     <Stack>
       {report.state === 'failed' ? (
@@ -189,20 +300,11 @@ function Report({
       ) : (
         <Text size="sm" role="status">
           <b>{plural(report.added, 'contact')} added</b> from {report.filename}.
-          {rejected > 0 && ` ${plural(rejected, 'row')} left out.`}
+          {report.readmitted > 0 && ` ${plural(report.readmitted, 'excluded contact')} can be called again.`}
+          {leftOut(report) > 0 && ` ${plural(leftOut(report), 'row')} left out.`}
         </Text>
       )}
-      <SimpleGrid component="dl" cols={5} spacing="xs" m={0}>
-        {figures.map(({ name, label }) => (
-          <div key={name} className={css.figure}>
-            <dt>{label}</dt>
-            <dd className="figure" data-figure={`import_${name}`}>
-              {count(report[name])}
-            </dd>
-          </div>
-        ))}
-      </SimpleGrid>
-      {rejected > 0 && <RejectedRows report={report} />}
+      <Rows report={report} />
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={again}>
           Add another file
@@ -257,7 +359,7 @@ function RejectedRows({ report }: { report: ImportReport }) {
                   {words(r.reason)}
                   {r.message && (
                     <Text size="xs" c="dimmed">
-                      {r.message}
+                      {sentence(r.message)}
                     </Text>
                   )}
                 </Table.Td>
@@ -266,6 +368,23 @@ function RejectedRows({ report }: { report: ImportReport }) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
+      {report.state !== 'failed' && (
+        <Group gap="sm">
+          <Button
+            component="a"
+            href={rejectedFile(report)}
+            download
+            variant="default"
+            size="xs"
+            leftSection={<DownloadIcon size={16} />}
+          >
+            Download these rows
+          </Button>
+          <Text size="xs" c="dimmed">
+            With all their columns, and what is wrong in front. Correct the file and add it.
+          </Text>
+        </Group>
+      )}
       {query.data.total > rejectedPerPage && (
         <Pagination
           size="sm"

@@ -86,7 +86,7 @@ function ChartsCard({
   return (
     <Card
       place={place}
-      title="Over the run"
+      title="Timeline"
       aside={
         <Group gap="xs">
           {open && <SegmentedControl size="xs" aria-label="Time shown" value={last} onChange={setLast} data={spans} />}
@@ -103,8 +103,7 @@ function ChartsCard({
       {series !== undefined && !dialled && (
         <Text size="sm" c="dimmed" p="md">
           {last === '0' || !open
-            ? 'No call of this run is kept. From the first dial on this shows dials per second, ' +
-              'how many lines ring and how many conversations go on, and how the answer and abandon rates move.'
+            ? 'No calls yet. Charts appear with the first call.'
             : 'No call was placed in this time. Choose Whole run to see the calls before.'}
         </Text>
       )}
@@ -171,7 +170,7 @@ const Breakdown = memo(function Breakdown({ id, run, open }: { id: string; run: 
   const place = useRef<HTMLDivElement>(null);
   const { data: b, error, refetch } = useBreakdown(id, run, open, useSeen(place));
   if (error && b === undefined)
-    return <Failure title="What the dials came to cannot be shown" problem={error} retry={() => void refetch()} />;
+    return <Failure title="Call results could not be loaded" problem={error} retry={() => void refetch()} />;
   return (
     <Grid gap="md" ref={place}>
       <Grid.Col span={{ base: 12, lg: 6 }}>
@@ -187,7 +186,7 @@ const Breakdown = memo(function Breakdown({ id, run, open }: { id: string; run: 
           >
             {b === undefined ? <Skeleton height={80} m="md" /> : <Numbers breakdown={b} />}
           </Card>
-          <Card title="Answer to first sound">
+          <Card title="Time to first audio">
             {b === undefined ? <Skeleton height={160} m="md" /> : <FirstAudio breakdown={b} />}
           </Card>
         </Stack>
@@ -314,7 +313,7 @@ function Numbers({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
                       span
                       size="xs"
                       c="dimmed"
-                      title="Calls, of the last 20 from this number, whose caller ID was refused. Five quarantine it."
+                      title="Caller ID refused in so many of the last 20 calls. At 5 the number is quarantined."
                     >
                       {plural(n.strikes, 'strike')}
                     </Text>
@@ -397,7 +396,7 @@ function FirstAudio({ breakdown: b }: { breakdown: Schemas['Breakdown'] }) {
         })}
       </ol>
       <Text size="xs" c="dimmed" ta="center" aria-hidden>
-        seconds, up to
+        seconds
       </Text>
     </div>
   );

@@ -2,6 +2,7 @@ import { Anchor, Box, Group, Text, Title, VisuallyHidden } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 
+import { useAttention } from '../../api/attention';
 import type { Campaign } from '../../api/client';
 import { CampaignBadges } from '../../components/campaign-badges';
 import { CopyControl } from '../../components/copy-control';
@@ -17,6 +18,7 @@ import { still } from './still';
 export const CampaignHeader = still(function CampaignHeader({ campaign: c }: { campaign: Still }) {
   const zone = c.settings.window.zone;
   const now = useNow();
+  const halted = useAttention().some((a) => a.campaigns.some((o) => o.campaign_id === c.campaign_id));
   const there = zone === viewerZone ? undefined : minuteOf(now, zone);
   return (
     <Box component="header">
@@ -29,7 +31,7 @@ export const CampaignHeader = still(function CampaignHeader({ campaign: c }: { c
             <Title order={1} size="h2" className={css.name}>
               {c.settings.name}
             </Title>
-            <CampaignBadges campaign={c} />
+            <CampaignBadges campaign={c} halted={halted} />
           </Group>
         </Box>
         <CommandBar campaign={c} />
@@ -50,10 +52,10 @@ export const CampaignHeader = still(function CampaignHeader({ campaign: c }: { c
         <Fact name="Current Run" figure="current_run">
           <By at={c.started_at} zone={zone} />
         </Fact>
-        <Fact name="Restarted" figure="restarted">
+        <Fact name="Restarted" figure="restarted" blank={!c.restarted_at}>
           <By at={c.restarted_at} who={c.restarted_by} zone={zone} />
         </Fact>
-        <Fact name="Completed" figure="completed_at">
+        <Fact name="Completed" figure="completed_at" blank={c.status !== 'completed'}>
           <By at={c.status === 'completed' ? c.completed_at : null} zone={zone} />
         </Fact>
         <Fact name="Time Window">
@@ -77,9 +79,19 @@ function By({ at, who, zone }: { at: string | null | undefined; who?: Campaign['
   );
 }
 
-function Fact({ name, figure, children }: { name: string; figure?: string; children: ReactNode }) {
+function Fact({
+  name,
+  figure,
+  blank = false,
+  children,
+}: {
+  name: string;
+  figure?: string;
+  blank?: boolean;
+  children: ReactNode;
+}) {
   return (
-    <div className={css.fact}>
+    <div className={css.fact} data-blank={blank || undefined}>
       <dt>{name}</dt>
       <dd data-figure={figure}>{children}</dd>
     </div>

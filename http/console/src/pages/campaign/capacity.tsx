@@ -24,7 +24,7 @@ export function CapacityBar({ of: list }: { of: Resource[] }) {
             most={r.of}
             text={`${figureOf(r, r.used)} of ${figureOf(r, r.of)}`}
             tone={r.binding ? 'amber' : 'blue'}
-            flag={r.binding ? 'binding' : undefined}
+            flag={r.binding ? 'limiting' : undefined}
           >
             {out !== '' && (
               <Text size="xs" c="dimmed" mt={4} className="figure">
@@ -85,7 +85,7 @@ export function AbandonGauge({ campaign: c }: { campaign: Campaign }) {
           value={Math.round((r.value ?? 0) * 1e5) / 1e3}
           most={most * 100}
           mark={cap * 100}
-          flag={r.name === binding ? 'binding' : undefined}
+          flag={r.name === binding ? 'limiting' : undefined}
           text={`${share(r.value)} of ${percent(cap)}`}
           tone={
             (r.value ?? 0) > cap

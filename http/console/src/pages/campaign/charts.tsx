@@ -66,7 +66,7 @@ function Charts({ points, cap }: Props) {
       },
       {
         name: 'rates',
-        title: 'Answer rate, of the last calls',
+        title: 'Answer rate (recent calls)',
         write: share,
         axis: (v) => `${count(v * 100)}\u00a0%`,
         least: 0.2,

@@ -34,6 +34,7 @@ import type { Still } from './still';
 
 // What is long comes when it is opened.
 const { Show: AddContacts } = code(() => import('./add-contacts'));
+const { Show: ListsDrawer } = code(() => import('./lists-drawer'));
 
 const icons: Record<Action, ComponentType<{ size?: number }>> = {
   start: PlayIcon,
@@ -67,6 +68,7 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
     if (campaign) setQuestion({ action, campaign });
   };
   const [adding, { open: add, close: closeAdding }] = useDisclosure(false);
+  const [listing, { open: list, close: closeList }] = useDisclosure(false);
   const [logging, { open: log, close: closeLog }] = useDisclosure(false);
   const commands = actions.filter(
     (a): a is Exclude<Asked, 'delete'> => a !== 'delete' && a !== 'edit' && a !== 'clone',
@@ -123,6 +125,9 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
           <Menu.Item leftSection={<ListIcon size={16} />} onClick={log}>
             Activity log
           </Menu.Item>
+          <Menu.Item leftSection={<UploadIcon size={16} />} onClick={list}>
+            Uploaded lists
+          </Menu.Item>
           <Menu.Item
             leftSection={<ChartIcon size={16} />}
             component={Link}
@@ -145,6 +150,7 @@ export function CommandBar({ campaign: c }: { campaign: Still }) {
       {asked && <CommandDialog {...asked} close={() => setQuestion(undefined)} />}
       {cloning && <CloneDialog campaign={cloning} close={() => setCloning(undefined)} />}
       {logging && <ActivityDrawer campaign={c} close={closeLog} />}
+      <Suspense>{listing && <ListsDrawer campaign={c} close={closeList} />}</Suspense>
       <Suspense>{adding && <AddContacts campaign={c} close={closeAdding} />}</Suspense>
     </Group>
   );

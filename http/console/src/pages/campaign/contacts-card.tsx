@@ -1,6 +1,7 @@
 import { Anchor, Box, Button, Center, Group, Select, Skeleton, Stack, Table, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
-import { Suspense, useCallback, useDeferredValue, useEffect, useRef, useState } from 'react';
+import { Suspense, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 
 import type { Campaign, Schemas } from '../../api/client';
@@ -11,7 +12,7 @@ import { Failure } from '../../components/failure';
 import { LeftIcon, RightIcon, SearchIcon } from '../../components/icons';
 import { useSeen } from '../../components/later';
 import { count, plural } from '../../words/figures';
-import { numberSearch } from '../../words/number-search';
+import { peopleSearch } from '../../words/people-search';
 import { contactFilter } from '../../words/states';
 import css from './contacts-card.module.css';
 import { ContactRow } from './contact-row';
@@ -31,33 +32,55 @@ const callbackFilters: { value: '' | Schemas['CallbackState']; label: string }[]
   { value: 'cancelled', label: 'Callbacks cancelled' },
 ];
 
+/** How long typing rests before it is searched for, ms. */
+const restMs = 150;
+
 /** How often the table follows what the live figures tell. */
 const followMs = 2_500;
 
 /** ContactsCard is the call list: 50 contacts a page. */
 export const ContactsCard = still(function ContactsCard({ campaign: c }: { campaign: Still }) {
   const place = useRef<HTMLDivElement>(null);
-  const [page, setPage] = useState(1);
-  const [status, setStatus] = useState<Schemas['ContactFilter']>();
-  const [callback, setCallback] = useState<Schemas['CallbackState']>();
-  const [number, setNumber] = useState('');
-  const sought = numberSearch(number);
-  const query = useContacts(c.campaign_id, page, { status, callback, number: sought.number });
-  useFollow(c.campaign_id, useSeen(place));
-  // The contact that is open stands in the address: a link to it can be sent to a colleague.
-  const [search, setSearch] = useSearchParams();
-  const open = search.get('contact');
-  const show = useCallback(
-    (contact: string | undefined) => setSearch(contact === undefined ? {} : { contact }),
-    [setSearch],
+  // What is looked for, and the contact that is open, stand in the address: it is kept, and a link can be sent to a
+  // colleague.
+  const [address, setAddress] = useSearchParams();
+  const page = Math.max(1, Number.parseInt(address.get('page') ?? '1', 10) || 1);
+  const status = keyOf(contactFilter, address.get('status'));
+  const callback = callbackFilters.find(({ value }) => value !== '' && value === address.get('callback'))?.value;
+  const open = address.get('contact');
+  const put = useCallback(
+    (what: Record<string, string | undefined>, replace = true) =>
+      setAddress(
+        (old) => {
+          const next = new URLSearchParams(old);
+          for (const [key, value] of Object.entries(what))
+            if (value === undefined || value === '') next.delete(key);
+            else next.set(key, value);
+          return next;
+        },
+        { replace },
+      ),
+    [setAddress],
   );
+  const show = useCallback((contact: string | undefined) => put({ contact }, false), [put]);
+  const setPage = (n: number) => put({ page: n > 1 ? String(n) : undefined });
+  const [typed, setTyped] = useState(address.get('q') ?? '');
+  const [rested] = useDebouncedValue(typed, restMs);
+  const sought = peopleSearch(typed);
+  const asked = peopleSearch(rested).q;
+  const query = useContacts(c.campaign_id, page, { status, callback: callback || undefined, q: asked });
+  useFollow(c.campaign_id, useSeen(place));
   // Fifty rows are drawn piece by piece: meanwhile the page answers.
-  const drawn = useDeferredValue(query.data);
+  const answer = useMemo(() => ({ q: asked, list: query.data }), [asked, query.data]);
+  const drawn = useDeferredValue(answer);
   // Rows that were not looked for never stand under a search.
-  const list = sought.reason === undefined && query.data !== undefined ? drawn : undefined;
+  const list = sought.reason === undefined && sought.q === drawn.q && query.data !== undefined ? drawn.list : undefined;
   const pages = Math.max(1, Math.ceil((list?.total ?? 0) / pageSize));
   // The list became shorter (another filter, another run): the page that is shown exists no more.
-  if (list && !query.isPlaceholderData && page > pages) setPage(pages);
+  const beyond = list !== undefined && !query.isPlaceholderData && page > pages;
+  useEffect(() => {
+    if (beyond) put({ page: pages > 1 ? String(pages) : undefined });
+  }, [beyond, pages, put]);
   return (
     <Card
       place={place}
@@ -68,18 +91,18 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
             Exclusions
           </Anchor>
           <TextInput
-            aria-label="Find a phone number"
-            placeholder="+49…"
+            aria-label="Find contacts by number, name or variable"
+            placeholder="Number, name, variable"
             size="xs"
-            w={160}
+            w={190}
             type="search"
+            maxLength={100}
             leftSection={<SearchIcon size={14} />}
-            value={number}
+            value={typed}
             error={sought.reason !== undefined}
-            title="A whole number in international format"
             onChange={(e) => {
-              setNumber(e.currentTarget.value);
-              setPage(1);
+              setTyped(e.currentTarget.value);
+              put({ q: peopleSearch(e.currentTarget.value).q, page: undefined });
             }}
           />
           {c.settings.callback_detection && (
@@ -89,10 +112,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
               size="xs"
               w={180}
               value={callback ?? ''}
-              onChange={(v) => {
-                setCallback(v === null || v === '' ? undefined : v);
-                setPage(1);
-              }}
+              onChange={(v) => put({ callback: v ?? undefined, page: undefined })}
               allowDeselect={false}
               data={callbackFilters}
             />
@@ -102,10 +122,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
             size="xs"
             w={170}
             value={status ?? ''}
-            onChange={(v) => {
-              setStatus(v === null || v === '' ? undefined : (v as Schemas['ContactFilter']));
-              setPage(1);
-            }}
+            onChange={(v) => put({ status: v ?? undefined, page: undefined })}
             allowDeselect={false}
             data={[
               { value: '', label: 'All contacts' },
@@ -125,10 +142,7 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
         <Skeleton height={240} role="status" aria-label="Loading" />
       )}
       {list && list.contacts.length === 0 && (
-        <Nothing
-          id={c.campaign_id}
-          filtered={status !== undefined || callback !== undefined || sought.number !== undefined}
-        />
+        <Nothing id={c.campaign_id} filtered={status !== undefined || callback !== undefined || asked !== undefined} />
       )}
       {list && list.contacts.length > 0 && (
         <Table.ScrollContainer type="native" minWidth={980}>
@@ -191,6 +205,11 @@ export const ContactsCard = still(function ContactsCard({ campaign: c }: { campa
     </Card>
   );
 });
+
+/** keyOf is a key of a table as it stands in the address, undefined for another text. */
+function keyOf<K extends string>(table: Record<K, unknown>, text: string | null): K | undefined {
+  return text !== null && Object.hasOwn(table, text) ? (text as K) : undefined;
+}
 
 /** Unsought stands in place of the rows when a search cannot be applied. */
 function Unsought({ reason }: { reason: string }) {

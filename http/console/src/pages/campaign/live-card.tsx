@@ -71,7 +71,7 @@ export function LiveCard({ campaign: c }: { campaign: Campaign }) {
         <Box className={css.why} data-constraint={live?.constraint}>
           <Text size="sm">
             <Text span c="dimmed" mr={8}>
-              {why.normal ? 'What sets the pace' : 'Why it is not dialling'}
+              {why.normal ? 'Limited by' : 'Why it is not dialling'}
             </Text>
             <Text span fw={600}>
               {why.title}.

@@ -14,12 +14,13 @@ import {
   UnstyledButton,
 } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { memo, useRef, useState } from 'react';
+import { Suspense, lazy, memo, useRef, useState } from 'react';
 import { Link, useLocation, useSearchParams } from 'wouter';
 
 import type { Campaign, Schemas } from '../../api/client';
 import { useCampaigns } from '../../api/queries';
 import { may, useUser } from '../../api/session';
+import { useSetUp } from '../../api/set-up';
 import { CampaignBadges } from '../../components/campaign-badges';
 import { CommandDialog } from '../../components/command-dialog';
 import { Failure } from '../../components/failure';
@@ -30,6 +31,7 @@ import { ProgressBar } from '../../components/progress-bar';
 import { RowMenu } from '../../components/row-menu';
 import { StateLine } from '../../components/state-line';
 import { When } from '../../components/when';
+import { stopped } from '../../words/attention';
 import { processed, scope } from '../../words/campaigns';
 import type { Asked } from '../../words/commands';
 import { actionsOf, labels } from '../../words/commands';
@@ -40,6 +42,8 @@ import { campaignStatus } from '../../words/states';
 import { CloneDialog } from '../campaign/clone-dialog';
 import css from './campaigns-page.module.css';
 import listing from '../../components/listing.module.css';
+
+const SetUp = lazy(() => import('../set-up/set-up'));
 
 const statuses: Schemas['CampaignStatus'][] = ['running', 'paused', 'draft', 'completed', 'failed'];
 
@@ -78,6 +82,11 @@ export default function CampaignsPage() {
       order,
     );
 
+  // Without any campaign there is nothing to search: what a new installation needs stands in place of the list.
+  const beginning = query.data?.total === 0;
+  const setUp = useSetUp({ enabled: beginning });
+  const listed = !beginning || (!setUp.isPending && setUp.data?.hidden !== false);
+
   return (
     <PageBody title="Campaigns">
       <Group justify="space-between" mb="lg">
@@ -90,36 +99,43 @@ export default function CampaignsPage() {
           </Button>
         )}
       </Group>
-      <Group mb="md" gap="sm">
-        <TextInput
-          ref={field}
-          type="search"
-          aria-label="Search campaigns by name"
-          placeholder="Search by name"
-          leftSection={<SearchIcon size={16} />}
-          value={text}
-          onChange={(e) => set('q', e.currentTarget.value)}
-          w={{ base: '100%', sm: 280 }}
-        />
-        <SegmentedControl
-          aria-label="Status"
-          value={status ?? ''}
-          onChange={(v) => set('status', v)}
-          className={css.statuses}
-          data={[
-            { value: '', label: `All${found ? ` ${count(found.length)}` : ''}` },
-            ...statuses.map((s) => {
-              const many = found ? ` ${count(found.filter((c) => c.status === s).length)}` : '';
-              return { value: s, label: `${campaignStatus[s].label}${many}` };
-            }),
-          ]}
-        />
-      </Group>
+      {beginning && !listed && (
+        <Suspense fallback={<Skeleton height={320} radius="md" role="status" aria-label="Loading" />}>
+          <SetUp />
+        </Suspense>
+      )}
+      {listed && (
+        <Group mb="md" gap="sm">
+          <TextInput
+            ref={field}
+            type="search"
+            aria-label="Search campaigns by name"
+            placeholder="Search by name"
+            leftSection={<SearchIcon size={16} />}
+            value={text}
+            onChange={(e) => set('q', e.currentTarget.value)}
+            w={{ base: '100%', sm: 280 }}
+          />
+          <SegmentedControl
+            aria-label="Status"
+            value={status ?? ''}
+            onChange={(v) => set('status', v)}
+            className={css.statuses}
+            data={[
+              { value: '', label: `All${found ? ` ${count(found.length)}` : ''}` },
+              ...statuses.map((s) => {
+                const many = found ? ` ${count(found.filter((c) => c.status === s).length)}` : '';
+                return { value: s, label: `${campaignStatus[s].label}${many}` };
+              }),
+            ]}
+          />
+        </Group>
+      )}
       {query.isError && !all && (
         <Failure title="The campaigns cannot be shown" problem={query.error} retry={() => void query.refetch()} />
       )}
       {query.isPending && <Skeleton height={320} radius="md" role="status" aria-label="Loading" />}
-      {shown && (
+      {listed && shown && (
         <Paper withBorder className={css.card}>
           {shown.length === 0 ? (
             <Nothing any={(all?.length ?? 0) > 0} />
@@ -172,18 +188,13 @@ function CampaignTable({
   );
   return (
     <>
-      <Table.ScrollContainer type="native" minWidth={820} className={listing.scroller}>
-        <Table
-          aria-label="Campaigns"
-          verticalSpacing="sm"
-          horizontalSpacing="sm"
-          highlightOnHover
-          className={css.table}
-        >
+      <Table.ScrollContainer type="native" minWidth={980} className={listing.scroller}>
+        <Table aria-label="Campaigns" verticalSpacing={5} horizontalSpacing="sm" highlightOnHover className={css.table}>
           <Table.Thead>
             <Table.Tr>
               {head('name', 'Campaign')}
               {head('status', 'Status')}
+              <Table.Th className={css.does}>Now</Table.Th>
               {head('progress', 'Progress')}
               {head('ringing', 'Ringing', true)}
               {head('in_progress', 'In progress', true)}
@@ -254,30 +265,32 @@ const Row = memo(function Row({
 }) {
   const live = c.status === 'running' || c.status === 'paused' || c.draining ? c.live : undefined;
   return (
-    <Table.Tr className={css.row} data-campaign={c.campaign_id}>
-      <Table.Td>
-        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.link}>
+    <Table.Tr className={css.row} data-campaign={c.campaign_id} data-stopped={stopped(c) || undefined}>
+      <Table.Td className={css.called}>
+        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.link} title={c.settings.name}>
           {c.settings.name}
         </Link>
-        <Text size="xs" c="dimmed" ff="monospace">
-          {c.campaign_id}
-          {c.run > 1 && ` · run ${c.run}`}
-        </Text>
+        {c.run > 1 && (
+          <Text span size="xs" c="dimmed" ml={6} style={{ whiteSpace: 'nowrap' }}>
+            run {c.run}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
-        <CampaignBadges campaign={c} />
-        <StateLine campaign={c} />
+        <CampaignBadges campaign={c} halted={stopped(c)} line />
+      </Table.Td>
+      <Table.Td className={css.does}>
+        <StateLine campaign={c} truncate />
       </Table.Td>
       <Table.Td>
-        <Group gap="xs" justify="space-between" mb={5} wrap="nowrap">
-          <Text size="sm" className="figure" fw={500}>
+        <Group gap={8} wrap="nowrap" title={`${count(processed(c))} of ${count(scope(c))} contacts`}>
+          <Box flex={1} miw={48}>
+            <ProgressBar campaign={c} height={6} />
+          </Box>
+          <Text size="sm" className={`figure ${css.share}`}>
             {c.counters.progress === null ? none : share(c.counters.progress)}
           </Text>
-          <Text size="xs" c="dimmed" className="figure" style={{ whiteSpace: 'nowrap' }}>
-            {count(processed(c))} / {count(scope(c))}
-          </Text>
         </Group>
-        <ProgressBar campaign={c} height={6} />
       </Table.Td>
       <Figure value={live?.ringing} name="ringing" strong />
       <Figure value={live?.in_progress} name="in_progress" strong />
@@ -285,9 +298,9 @@ const Row = memo(function Row({
       <Table.Td ta="right" className="figure">
         {share(c.counters.answer_rate)}
       </Table.Td>
-      <Table.Td>
+      <Table.Td className={css.created}>
         <Text size="sm" c="dimmed" className={css.when}>
-          <When at={c.created_at} zone={c.settings.window.zone} />
+          <When at={c.created_at} zone={c.settings.window.zone} brief />
         </Text>
       </Table.Td>
       {act && (

@@ -140,7 +140,7 @@ function CallBack({ campaign: c, contact: k, close }: Props & { close: () => voi
       fields={['at']}
       command={() => (at === null ? undefined : { action: 'call-back', at })}
       title={`Call ${k.phone_number} back?`}
-      confirm="Promise the call"
+      confirm="Schedule callback"
       done={at === null ? '' : `It is called back ${moment(new Date(at))} (${viewerZone}).`}
     >
       {(wrong) => (

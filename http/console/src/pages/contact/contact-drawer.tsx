@@ -1,4 +1,5 @@
-import { Alert, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Link } from 'wouter';
 
 import type { Schemas } from '../../api/client';
 import { useContact } from '../../api/queries';
@@ -80,8 +81,11 @@ function Shown({ campaign: c, contact: k }: { campaign: Still; contact: Schemas[
         {k.live_state && <ToneBadge tone="blue" label={words(k.live_state)} alive />}
         {k.callback && <ToneBadge tone="purple" label="Callback" title={words(k.callback.state)} />}
       </Group>
+      <Anchor component={Link} href={`/people/${k.phone_number}`} size="sm" underline="always">
+        This person in all campaigns
+      </Anchor>
       <ContactActions campaign={c} contact={k} />
-      <Alert color="indigo" icon={<InfoIcon />} title="Why not now, when next" data-explain={k.explain.code}>
+      <Alert color="indigo" icon={<InfoIcon />} title="Next call" data-explain={k.explain.code}>
         <Text size="sm">
           {sentence(k.explain.message)}
           {k.explain.next_at !== undefined && (

@@ -60,7 +60,7 @@ export default function EditPage({ params }: { params: Record<string, string> })
         {may(role, 'operator') ? (
           <EditForm key={id} campaign={campaign} back={back} />
         ) : (
-          <Alert color="yellow" icon={<InfoIcon />} title="You may look, not edit">
+          <Alert color="yellow" icon={<InfoIcon />} title="View only">
             Editing needs the role operator.
           </Alert>
         )}

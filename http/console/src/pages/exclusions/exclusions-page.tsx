@@ -127,9 +127,9 @@ export default function ExclusionsPage({ params }: { params: Record<string, stri
                           size="xs"
                           variant="subtle"
                           onClick={() => setLifted(x)}
-                          aria-label={`Lift the exclusion of ${subjectOf(x)}`}
+                          aria-label={`Remove the exclusion of ${subjectOf(x)}`}
                         >
-                          Lift…
+                          Remove…
                         </Button>
                       </Table.Td>
                     )}
@@ -150,12 +150,12 @@ function Lift({ campaign, of: x, close }: { campaign: string; of: Exclusion; clo
   const lift = useLiftExclusion(campaign);
   return (
     <Confirm
-      title={`Lift the exclusion of ${subjectOf(x)}?`}
+      title={`Remove the exclusion of ${subjectOf(x)}?`}
       lines={[
         'Contacts that nothing else excludes are called again, with fresh attempts, also those that had been finished.',
         'Has the person agreed? The activity log keeps who lifted it, and when.',
       ]}
-      confirm="Lift it"
+      confirm="Remove exclusion"
       grave
       busy={lift.isPending}
       problem={lift.error}
@@ -165,7 +165,7 @@ function Lift({ campaign, of: x, close }: { campaign: string; of: Exclusion; clo
           onSuccess: ({ readmitted }) => {
             notifications.show({
               color: 'green',
-              message: `Lifted: ${plural(readmitted, 'contact')} can be called again.`,
+              message: `Removed: ${plural(readmitted, 'contact')} can be called again.`,
             });
             close();
           },

@@ -1,4 +1,4 @@
-import { Checkbox, MultiSelect, NumberInput, Stack, TextInput } from '@mantine/core';
+import { Checkbox, Fieldset, MultiSelect, NumberInput, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -10,11 +10,9 @@ import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
-import { example, scopes } from '../../words/keys';
+import { chosen, example, scopeGroups, scopeName, scopes, withIncluded } from '../../words/keys';
 import { fromField, toField } from '../../words/local-time';
 import { viewerZone } from '../../words/times';
-
-const every = Object.keys(scopes) as Scope[];
 
 /** KeyForm makes a key, or changes one. A new key is shown in full when it has been made, and never again. */
 export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) {
@@ -76,7 +74,7 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
   }
   const known = new Set((campaigns.data ?? []).map((c) => c.id));
   return (
-    <Dialog close={close} size="lg" title={key === undefined ? 'New API key' : `Change ${key.name}`}>
+    <Dialog close={close} size="xl" title={key === undefined ? 'New API key' : `Change ${key.name}`}>
       <form onSubmit={submit}>
         <Stack>
           {rest && (
@@ -95,13 +93,26 @@ export function KeyForm({ of: key, close }: { of?: APIKey; close: () => void }) 
           />
           <Checkbox.Group
             label="What it may do"
-            value={granted}
-            onChange={(v) => setGranted(v)}
+            description="Some include others, which are ticked with them"
+            value={withIncluded(granted)}
+            onChange={(v) => setGranted(chosen(granted, v))}
             error={none ? 'Choose at least one.' : of('scopes')}
           >
-            <Stack gap={8} mt={6}>
-              {every.map((s) => (
-                <Checkbox key={s} value={s} label={scopes[s].label} description={scopes[s].may} />
+            <Stack gap="sm" mt={6}>
+              {scopeGroups.map((group) => (
+                <Fieldset key={group.name} legend={group.name} p="sm">
+                  <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" verticalSpacing={8}>
+                    {group.scopes.map((s) => (
+                      <Checkbox
+                        key={s}
+                        value={s}
+                        label={scopeName(s)}
+                        description={scopes[s].may}
+                        disabled={!granted.includes(s) && withIncluded(granted).includes(s)}
+                      />
+                    ))}
+                  </SimpleGrid>
+                </Fieldset>
               ))}
             </Stack>
           </Checkbox.Group>

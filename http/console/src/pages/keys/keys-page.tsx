@@ -1,17 +1,20 @@
-import { ActionIcon, Button, Group, Switch, Table, Text, Tooltip } from '@mantine/core';
+import { Button, Group, Select, Switch, Table, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useState } from 'react';
 
 import type { APIKey } from '../../api/keys';
-import { useAPIKeys, useCampaignNames, useChangeKey } from '../../api/keys';
-import { EditIcon } from '../../components/admin-icons';
+import { useAPIKeys, useCampaignNames, useChangeKey, useDeleteKey, useRotateKey } from '../../api/keys';
 import { Activation } from '../../components/activation';
+import { Confirm } from '../../components/confirm';
+import { Dialog } from '../../components/dialog';
 import { PlusIcon } from '../../components/icons';
 import { ActionsHead, Empty, ListingPage, Rows } from '../../components/listing';
+import { Once } from '../../components/once';
+import { RowMenu } from '../../components/row-menu';
 import { ToneBadge } from '../../components/tone-badge';
 import { useNow, When } from '../../components/when';
 import { count, plural } from '../../words/figures';
-import { keyState, scopes } from '../../words/keys';
+import { example, keyState, scopeName } from '../../words/keys';
 import { viewerZone } from '../../words/times';
 import { KeyForm } from './key-form';
 
@@ -20,6 +23,8 @@ export default function KeysPage() {
   const [creating, { open, close }] = useDisclosure(false);
   const [changed, setChanged] = useState<APIKey>();
   const [toggled, setToggled] = useState<APIKey>();
+  const [rotated, setRotated] = useState<APIKey>();
+  const [deleted, setDeleted] = useState<APIKey>();
   const button = (
     <Button leftSection={<PlusIcon />} onClick={open}>
       New API key
@@ -29,7 +34,7 @@ export default function KeysPage() {
     <ListingPage
       title="API keys"
       intro={
-        'With a key an external system places calls, adds contacts and excludes them. ' +
+        'With a key an external system does what the key is for: places calls, adds contacts, sets up campaigns. ' +
         'A key is shown once, when it is made; only its hash is kept.'
       }
       action={button}
@@ -60,20 +65,40 @@ export default function KeysPage() {
               }
             >
               {list.map((k) => (
-                <KeyRow key={k.id} of={k} change={() => setChanged(k)} toggle={() => setToggled(k)} />
+                <KeyRow
+                  key={k.id}
+                  of={k}
+                  change={() => setChanged(k)}
+                  toggle={() => setToggled(k)}
+                  rotate={() => setRotated(k)}
+                  remove={() => setDeleted(k)}
+                />
               ))}
             </Rows>
           )}
           {creating && <KeyForm close={close} />}
           {changed && <KeyForm of={changed} close={() => setChanged(undefined)} />}
           {toggled && <Toggle of={toggled} close={() => setToggled(undefined)} />}
+          {rotated && <Rotate of={rotated} close={() => setRotated(undefined)} />}
+          {deleted && <Delete of={deleted} close={() => setDeleted(undefined)} />}
         </>
       )}
     </ListingPage>
   );
 }
 
-function KeyRow({ of: k, change, toggle }: { of: APIKey; change: () => void; toggle: () => void }) {
+/** How many scopes of a key a row names. */
+const shownScopes = 5;
+
+interface RowProps {
+  of: APIKey;
+  change: () => void;
+  toggle: () => void;
+  rotate: () => void;
+  remove: () => void;
+}
+
+function KeyRow({ of: k, change, toggle, rotate, remove }: RowProps) {
   const now = useNow();
   const state = keyState(k, now.getTime());
   return (
@@ -87,9 +112,21 @@ function KeyRow({ of: k, change, toggle }: { of: APIKey; change: () => void; tog
           <When at={k.created_at} zone={viewerZone} />
         </Text>
       </Table.Td>
-      <Table.Td data-mono>{k.masked}</Table.Td>
       <Table.Td>
-        <Text size="sm">{k.scopes.map((s) => scopes[s].label).join(', ')}</Text>
+        <Text size="sm" data-mono>
+          {k.masked}
+        </Text>
+        {k.old_secret_until !== null && Date.parse(k.old_secret_until) > now.getTime() && (
+          <Text size="xs" c="dimmed">
+            the old secret until <When at={k.old_secret_until} zone={viewerZone} />
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm" title={k.scopes.map(scopeName).join('\n')}>
+          {k.scopes.slice(0, shownScopes).map(scopeName).join(', ')}
+          {k.scopes.length > shownScopes && ` and ${count(k.scopes.length - shownScopes)} more`}
+        </Text>
         {k.dialouts_per_day > 0 && (
           <Text size="xs" c="dimmed">
             at most {plural(k.dialouts_per_day, 'dialout')} in 24 h
@@ -124,11 +161,14 @@ function KeyRow({ of: k, change, toggle }: { of: APIKey; change: () => void; tog
         </Group>
       </Table.Td>
       <Table.Td>
-        <Tooltip label="Change">
-          <ActionIcon variant="subtle" color="gray" aria-label={`Change ${k.name}`} onClick={change}>
-            <EditIcon />
-          </ActionIcon>
-        </Tooltip>
+        <RowMenu
+          of={k.name}
+          items={[
+            { label: 'Change…', act: change },
+            { label: 'New secret…', act: rotate },
+            !k.is_active && { label: 'Delete…', act: remove, grave: true },
+          ]}
+        />
       </Table.Td>
     </Table.Tr>
   );
@@ -143,6 +183,76 @@ function Campaigns({ ids }: { ids: string[] }) {
       {first}
       {ids.length > 1 && ` and ${count(ids.length - 1)} more`}
     </Text>
+  );
+}
+
+const overlaps = [
+  { value: '0', label: 'ends at once' },
+  { value: '1', label: 'is valid for an hour' },
+  { value: '24', label: 'is valid for a day' },
+  { value: '168', label: 'is valid for a week' },
+  { value: '720', label: 'is valid for 30 days' },
+];
+
+/** Rotate gives a key another secret, which is shown once. */
+function Rotate({ of: k, close }: { of: APIKey; close: () => void }) {
+  const rotate = useRotateKey();
+  const [hours, setHours] = useState('24');
+  if (rotate.data !== undefined) {
+    return (
+      <Dialog
+        close={close}
+        closeOnClickOutside={false}
+        closeOnEscape={false}
+        size="lg"
+        title={`New secret of ${k.name}`}
+      >
+        <Once
+          what="the key"
+          secret={rotate.data.key}
+          use={{ label: 'A request', text: example(location.origin, rotate.data.key, rotate.data.scopes) }}
+          done={close}
+        />
+      </Dialog>
+    );
+  }
+  const until = () => (hours === '0' ? null : new Date(Date.now() + Number(hours) * 3_600_000).toISOString());
+  return (
+    <Confirm
+      title={`A new secret for ${k.name}?`}
+      lines={['It is shown once. Scopes, campaigns and history of the key stay.']}
+      confirm="Make a new secret"
+      busy={rotate.isPending}
+      problem={rotate.error}
+      close={close}
+      carryOut={() => rotate.mutate({ id: k.id, until: until() })}
+    >
+      <Select
+        label="The old secret"
+        description="Change it in the other system within that time"
+        data={overlaps}
+        value={hours}
+        onChange={(v) => setHours(v ?? '24')}
+        allowDeselect={false}
+        comboboxProps={{ withinPortal: true }}
+      />
+    </Confirm>
+  );
+}
+
+function Delete({ of: k, close }: { of: APIKey; close: () => void }) {
+  const remove = useDeleteKey();
+  return (
+    <Confirm
+      title={`Delete ${k.name}?`}
+      lines={['It cannot be activated again.', 'The activity log keeps what was done with it.']}
+      confirm="Delete the key"
+      grave
+      busy={remove.isPending}
+      problem={remove.error}
+      close={close}
+      carryOut={() => remove.mutate(k.id, { onSuccess: close })}
+    />
   );
 }
 

@@ -59,8 +59,8 @@ export default function ReviewsPage() {
     <ListingPage
       title="AMD review"
       intro={
-        'A sample of what the dialler took its callees for. Hear the calls and say who answered: ' +
-        'that shows how often it is right, and gives recordings to measure and train on.'
+        'Check voicemail detection: listen to a sample of calls and mark who answered. ' +
+        'That shows how often the dialler is right, and gives recordings to measure and train on.'
       }
       action={
         admin ? (

@@ -111,11 +111,9 @@ function WindowFields({ form }: { form: Form }) {
             error={form.error('single_day', 'always_on')}
           />
           <Choice
-            label="Whose clock"
+            label="Time zone used"
             about={
-              w.contact_zone
-                ? 'Every contact by the clock where the number is at home.'
-                : 'The clock of the time zone above.'
+              w.contact_zone ? 'The local time of each contact, by its number.' : 'The clock of the time zone above.'
             }
             value={w.contact_zone ? 'contact' : 'campaign'}
             data={[

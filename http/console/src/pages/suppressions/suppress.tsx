@@ -14,7 +14,7 @@ import { count, plural } from '../../words/figures';
 export function Suppress({ close }: { close: () => void }) {
   return (
     <NumbersDialog
-      title="Leave numbers alone"
+      title="Block numbers"
       intro={
         'From then on no call to them is begun, in any campaign or outside. Calls that ring are cancelled; ' +
         'conversations go on to their end.'

@@ -34,7 +34,7 @@ export default function SuppressionsPage() {
       }
       action={
         <Button leftSection={<PlusIcon />} onClick={open}>
-          Leave numbers alone
+          Block numbers
         </Button>
       }
       above={

@@ -114,7 +114,7 @@ function Asked({ trunk, bot, call, close }: AskedProps) {
 }
 
 /** Followed shows how the call goes, and its SIP messages. */
-function Followed({ id, again, close }: { id: string; again: () => void; close: () => void }) {
+export function Followed({ id, again, close }: { id: string; again: () => void; close?: () => void }) {
   const { data: call, error } = useCall(id);
   const over = call?.state === 'ended';
   const ladder = useCallLadder(id, over);
@@ -166,7 +166,7 @@ function Followed({ id, again, close }: { id: string; again: () => void; close: 
             Hang up
           </Button>
         )}
-        <Button onClick={close}>Close</Button>
+        {close && <Button onClick={close}>Close</Button>}
       </Group>
     </Stack>
   );

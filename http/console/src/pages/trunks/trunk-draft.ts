@@ -161,6 +161,7 @@ export function headersOf(text: string): { name: string; value: string }[] {
 /** Fields of the API that the form shows; the mistakes of others stand above it. */
 export const shown = [
   'id',
+  'trunk_id',
   'host',
   'port',
   'transport',

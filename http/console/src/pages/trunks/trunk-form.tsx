@@ -28,10 +28,23 @@ import { DownIcon, RightIcon } from '../../components/icons';
 import type { Draft } from './trunk-draft';
 import { draftOf, requestOf, seldom, shown } from './trunk-draft';
 
-/** TrunkForm makes a trunk, or changes one: what nearly every trunk needs first, the rest behind "More settings". */
-export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void }) {
+/**
+ * TrunkForm makes a trunk, or changes one: what nearly every trunk needs first, the rest behind "More settings". A new
+ * one may have been begun elsewhere.
+ */
+export function TrunkForm({
+  of: trunk,
+  begun,
+  saved,
+  close,
+}: {
+  of?: Trunk;
+  begun?: Draft;
+  saved?: () => void;
+  close: () => void;
+}) {
   const put = usePutTrunk();
-  const [d, setDraft] = useState(() => draftOf(trunk));
+  const [d, setDraft] = useState(() => begun ?? draftOf(trunk));
   const [wide, setWide] = useState(false);
   const set = (change: Partial<Draft>) => setDraft((old) => ({ ...old, ...change }));
   const { of, rest } = mistakes(put.error, ...shown);
@@ -43,7 +56,8 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
       { id: trunk?.id ?? d.id.trim(), body: requestOf(d) },
       {
         onSuccess: (t) => {
-          notifications.show({ color: 'green', message: `Saved: ${t.id}. It holds from the next call on.` });
+          notifications.show({ color: 'green', message: `Saved: ${t.id}. Applies to new calls.` });
+          saved?.();
           close();
         },
       },
@@ -67,13 +81,13 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
           {trunk === undefined && (
             <TextInput
               label="Name"
-              description="Letters, digits, - and _; it stands in reports and cannot be changed"
+              description="Letters, digits, dots, - and _; used in reports, cannot be changed later"
               required
               withAsterisk={false}
               maxLength={64}
               value={d.id}
               onChange={(e) => set({ id: e.currentTarget.value })}
-              error={of('id')}
+              error={of('id', 'trunk_id')}
               data-autofocus
             />
           )}
@@ -90,7 +104,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
             />
             <NumberInput
               label="Port"
-              description="0: what DNS says"
+              description="0: use DNS"
               min={0}
               max={65535}
               allowDecimal={false}
@@ -100,7 +114,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
             />
             <Select
               label="Transport"
-              description="How SIP travels"
+              description="Transport protocol"
               data={[
                 { value: 'udp', label: 'UDP' },
                 { value: 'tcp', label: 'TCP' },
@@ -112,10 +126,10 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
               error={of('transport')}
             />
           </SimpleGrid>
-          <Fieldset legend="How the carrier knows us">
+          <Fieldset legend="Authentication">
             <Stack gap="sm">
               <Select
-                aria-label="How the carrier knows us"
+                aria-label="Authentication"
                 data={[
                   { value: 'ip', label: 'By our address' },
                   { value: 'credentials', label: 'By username and password' },
@@ -140,7 +154,7 @@ export function TrunkForm({ of: trunk, close }: { of?: Trunk; close: () => void 
                   />
                   <PasswordInput
                     label="Password"
-                    description={trunk?.has_password ? 'Empty: the one that is stored stays' : undefined}
+                    description={trunk?.has_password ? 'Leave empty to keep the stored one' : undefined}
                     inputWrapperOrder={['label', 'input', 'description', 'error']}
                     autoComplete="new-password"
                     maxLength={128}

@@ -44,7 +44,7 @@ export default function OwnPassword({ close }: { close: () => void }) {
           <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
           <PasswordInput
             {...eye}
-            label="The password that you have"
+            label="Current password"
             autoComplete="current-password"
             required
             withAsterisk={false}

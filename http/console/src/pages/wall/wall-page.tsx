@@ -1,19 +1,24 @@
-import { Button, Group, Skeleton, Text, Title } from '@mantine/core';
+import { Box, Button, Group, Skeleton, Text, Title } from '@mantine/core';
 import { useFullscreenElement } from '@mantine/hooks';
 import { memo } from 'react';
 import { Link } from 'wouter';
 
 import type { Campaign } from '../../api/client';
 import { useCampaigns } from '../../api/queries';
+import { AttentionBanner } from '../../components/attention-banner';
 import { CampaignBadges } from '../../components/campaign-badges';
 import { Failure } from '../../components/failure';
 import { Empty } from '../../components/listing';
+import { PageTitle } from '../../components/page';
 import { ProgressBar } from '../../components/progress-bar';
 import { StateLine } from '../../components/state-line';
+import { ToneWord } from '../../components/tone-badge';
+import { stopped } from '../../words/attention';
 import { processed, scope } from '../../words/campaigns';
 import { whyOf } from '../../words/constraints';
 import { count, none, rate, share } from '../../words/figures';
-import { campaignStatus } from '../../words/states';
+import { sorted } from '../../words/order';
+import { campaignStatus, named } from '../../words/states';
 import css from './wall-page.module.css';
 
 /** What a wall shows: what dials, what could, and what still talks. */
@@ -22,10 +27,12 @@ const goesOn = (c: Campaign) => c.status === 'running' || c.status === 'paused' 
 export default function WallPage() {
   const query = useCampaigns();
   const { ref, toggle, fullscreen } = useFullscreenElement<HTMLDivElement>();
-  const shown = query.data?.campaigns.filter(goesOn).sort((a, b) => a.settings.name.localeCompare(b.settings.name));
+  const list = query.data?.campaigns.filter(goesOn);
+  const shown = list && sorted(sorted(list, { by: 'name', descending: false }), undefined);
   return (
     <div ref={ref} className={css.wall}>
-      <title>Live wall – Dialler</title>
+      <PageTitle of="Live wall" />
+      {fullscreen && <AttentionBanner />}
       <Group justify="space-between" mb="md">
         <Title order={1} size="h2">
           Live wall
@@ -52,9 +59,9 @@ export default function WallPage() {
       {shown !== undefined && shown.length > 0 && (
         <>
           <Sums of={shown} />
-          <ul className={css.tiles} aria-label="Campaigns">
+          <ul className={css.tiles} aria-label="Campaigns" data-many={shown.length > few || undefined}>
             {shown.map((c) => (
-              <Tile key={c.campaign_id} campaign={c} />
+              <Tile key={c.campaign_id} campaign={c} brief={shown.length > few} />
             ))}
           </ul>
         </>
@@ -62,6 +69,9 @@ export default function WallPage() {
     </div>
   );
 }
+
+/** So many tiles have room for every figure and the whole reason. */
+const few = 6;
 
 /** Sums is all campaigns together. */
 function Sums({ of: list }: { of: Campaign[] }) {
@@ -81,39 +91,54 @@ function Sums({ of: list }: { of: Campaign[] }) {
   );
 }
 
-/** Tile draws anew only when its campaign changes. */
-const Tile = memo(function Tile({ campaign: c }: { campaign: Campaign }) {
+/** Tile draws anew only when its campaign changes. A brief one has the figures that are read from afar, and a line. */
+const Tile = memo(function Tile({ campaign: c, brief }: { campaign: Campaign; brief: boolean }) {
   const why = whyOf(c);
+  const halted = stopped(c);
+  const badge = named(campaignStatus, c.status);
   return (
-    <li className={css.tile} data-tone={campaignStatus[c.status].tone} data-campaign={c.campaign_id}>
-      <Group justify="space-between" align="flex-start" wrap="nowrap">
-        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.name}>
+    <li
+      className={css.tile}
+      data-tone={halted ? 'red' : badge.tone}
+      data-stopped={halted || undefined}
+      data-campaign={c.campaign_id}
+    >
+      <Group justify="space-between" align="flex-start" wrap="nowrap" gap="xs">
+        <Link href={`/campaigns/${encodeURIComponent(c.campaign_id)}`} className={css.name} title={c.settings.name}>
           {c.settings.name}
         </Link>
-        <CampaignBadges campaign={c} />
+        {!brief && <CampaignBadges campaign={c} halted={halted} />}
       </Group>
       <dl className={css.figures}>
         <Figure name="in_progress" label="In progress" value={count(c.live?.in_progress)} />
         <Figure name="ringing" label="Ringing" value={count(c.live?.ringing)} />
-        <Figure name="dials_per_s" label="Dials a second" value={rate(c.live?.dials_per_s)} />
-        <Figure name="connected" label="Connected" value={count(c.counters.connected)} />
-        <Figure name="answer_rate" label="Answer rate" value={share(c.counters.answer_rate)} />
+        {!brief && (
+          <>
+            <Figure name="dials_per_s" label="Dials a second" value={rate(c.live?.dials_per_s)} />
+            <Figure name="connected" label="Connected" value={count(c.counters.connected)} />
+            <Figure name="answer_rate" label="Answer rate" value={share(c.counters.answer_rate)} />
+          </>
+        )}
         <Figure name="abandon_rate" label="Abandon rate" value={share(c.counters.abandon_rate)} />
       </dl>
-      <div>
-        <Group justify="space-between" mb={4}>
-          <Text size="sm" className="figure" fw={600}>
-            {c.counters.progress === null ? none : share(c.counters.progress)}
-          </Text>
-          <Text size="xs" c="dimmed" className="figure">
-            {count(processed(c))} / {count(scope(c))}
-          </Text>
-        </Group>
-        <ProgressBar campaign={c} height={8} />
-      </div>
+      <Group gap="xs" wrap="nowrap">
+        <Box flex={1}>
+          <ProgressBar campaign={c} height={8} />
+        </Box>
+        <Text size="xs" c="dimmed" className="figure">
+          {c.counters.progress === null ? none : share(c.counters.progress)}
+          {!brief && ` · ${count(processed(c))} / ${count(scope(c))}`}
+        </Text>
+      </Group>
       <div className={css.why}>
-        <StateLine campaign={c} />
-        {why === undefined ? '' : `${why.title}. ${why.sentence}`}
+        {brief && (
+          <ToneWord
+            tone={c.draining ? 'amber' : halted ? 'red' : badge.tone}
+            label={c.draining ? 'Draining' : badge.label}
+          />
+        )}
+        <StateLine campaign={c} truncate={brief} />
+        {!brief && why !== undefined && `${why.title}. ${why.sentence}`}
       </div>
     </li>
   );

@@ -1,4 +1,4 @@
-import { MultiSelect, Stack, TextInput } from '@mantine/core';
+import { MultiSelect, Stack, Switch, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import type { SyntheticEvent } from 'react';
 import { useState } from 'react';
@@ -11,7 +11,7 @@ import { Dialog } from '../../components/dialog';
 import { Failure } from '../../components/failure';
 import { FormButtons } from '../../components/form-buttons';
 import { Once } from '../../components/once';
-import { webhookTypes } from '../../words/webhooks';
+import { permission, permits, webhookTypes } from '../../words/webhooks';
 
 /** WebhookForm makes an endpoint, whose secret is then shown once, or changes one. */
 export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => void }) {
@@ -48,6 +48,8 @@ export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => vo
       </Dialog>
     );
   }
+  const permitting = permits(types);
+  const events = types.filter((t) => t !== permission);
   const known = new Set((campaigns.data ?? []).map((c) => c.id));
   return (
     <Dialog close={close} size="lg" title={hook === undefined ? 'New endpoint' : 'Change the endpoint'}>
@@ -76,13 +78,23 @@ export function WebhookForm({ of: hook, close }: { of?: Webhook; close: () => vo
           />
           <MultiSelect
             label="Events"
-            description="Empty: all of them, those of later versions too"
-            placeholder={types.length === 0 ? 'Every event' : ''}
+            description="Empty: every event except call progress, those of later versions too"
+            placeholder={events.length > 0 ? '' : permitting ? 'None' : 'Every event except call progress'}
             searchable
             data={webhookTypes}
-            value={types}
-            onChange={(v) => setTypes(v)}
+            value={events}
+            onChange={(v) => setTypes(permitting ? [...v, permission] : v)}
             error={of('types')}
+          />
+          <Switch
+            label="Requests may name addresses below this one"
+            description={
+              'Whoever places calls by an API key may then have their progress, with numbers and variables, sent to ' +
+              'any address that begins with this one (status_callback). On a host that others use too, give the path ' +
+              'that is yours alone. With this and no events, nothing else is sent.'
+            }
+            checked={permitting}
+            onChange={(e) => setTypes(e.currentTarget.checked ? [...events, permission] : events)}
           />
           <MultiSelect
             label="Campaigns"

@@ -40,7 +40,7 @@ import { When } from '../../components/when';
 import { plural } from '../../words/figures';
 import { fromField, toField } from '../../words/local-time';
 import { viewerZone } from '../../words/times';
-import { answer, deliveryState, hookState } from '../../words/webhooks';
+import { answer, deliveryState, hookState, permission, permits } from '../../words/webhooks';
 import { NotFoundPage } from '../not-found-page';
 import { WebhookForm } from './webhook-form';
 
@@ -87,7 +87,10 @@ function Shown({ hook }: { hook: Webhook }) {
             <Text size="sm" c="dimmed">
               {[
                 hook.description,
-                hook.types.length === 0 ? 'every event' : hook.types.join(', '),
+                hook.types.length === 0
+                  ? 'every event except call progress'
+                  : hook.types.filter((t) => t !== permission).join(', '),
+                permits(hook.types) ? 'requests may name addresses below it' : '',
                 hook.campaigns.length === 0 ? 'every campaign' : plural(hook.campaigns.length, 'campaign'),
               ]
                 .filter((t) => t !== '')
@@ -206,6 +209,7 @@ function Log({ hook, state, admin }: { hook: Webhook; state: Delivery['state'] |
               <Text size="sm" fw={600}>
                 {d.type}
               </Text>
+              {d.own_address && <Text size="xs">to the address of a request</Text>}
               <Text size="xs" c="dimmed" ff="monospace">
                 {d.webhook_message_id}
               </Text>
@@ -294,6 +298,7 @@ function Active({ hook, close }: { hook: Webhook; close: () => void }) {
           ? [
               'Events of the time in which it is inactive are never sent.',
               'What waits fails when its turn comes, and can be sent again.',
+              ...(permits(hook.types) ? ['Requests that name an address below it are refused meanwhile.'] : []),
             ]
           : ['It is told of what happens from now on.']
       }
@@ -315,6 +320,12 @@ function Delete({ hook, close }: { hook: Webhook; close: () => void }) {
       title="Delete the endpoint?"
       lines={[
         'Its log and what was still to be sent to it are deleted too.',
+        ...(permits(hook.types)
+          ? [
+              'Addresses that requests named below it are told nothing more, unless another active endpoint permits ' +
+                'them, now or later.',
+            ]
+          : []),
         'To hold it for a while, deactivate it instead.',
       ]}
       confirm="Delete"

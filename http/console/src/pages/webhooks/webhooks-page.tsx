@@ -10,7 +10,7 @@ import { ToneBadge } from '../../components/tone-badge';
 import { When } from '../../components/when';
 import { plural } from '../../words/figures';
 import { viewerZone } from '../../words/times';
-import { hookState } from '../../words/webhooks';
+import { eventsOf, hookState } from '../../words/webhooks';
 import { WebhookForm } from './webhook-form';
 import css from './webhooks-page.module.css';
 
@@ -72,13 +72,7 @@ export default function WebhooksPage() {
                     <Table.Td>
                       <ToneBadge tone={s.tone} label={s.label} title={s.more} />
                     </Table.Td>
-                    <Table.Td title={h.types.join('\n')}>
-                      {h.types.length === 0
-                        ? 'all'
-                        : h.types.length === 1
-                          ? h.types[0]
-                          : plural(h.types.length, 'event')}
-                    </Table.Td>
+                    <Table.Td title={h.types.join('\n')}>{eventsOf(h.types)}</Table.Td>
                     <Table.Td>{h.campaigns.length === 0 ? 'all' : plural(h.campaigns.length, 'campaign')}</Table.Td>
                     <Table.Td>
                       {h.last_delivered_at === null ? (

@@ -12,8 +12,16 @@ import { useUser } from '../../api/session';
 import { ContactsFile } from '../campaign/add-contacts';
 import { Preflight } from './preflight';
 
-/** ContactsStep adds contacts from a file; more may be added while the campaign runs. */
-export function ContactsStep({ campaign: c }: { campaign: Campaign }) {
+/** ContactsStep adds contacts from a file, which waits until it is added; more may be added while the campaign runs. */
+export function ContactsStep({
+  campaign: c,
+  waits,
+  busy,
+}: {
+  campaign: Campaign;
+  waits: (file: boolean) => void;
+  busy: (sending: boolean) => void;
+}) {
   const { role } = useUser();
   return (
     <Stack>
@@ -22,7 +30,7 @@ export function ContactsStep({ campaign: c }: { campaign: Campaign }) {
         while it runs, from files and by the API.
       </Text>
       {mayAddContacts(c, role) ? (
-        <ContactsFile campaign={c} />
+        <ContactsFile campaign={c} waits={waits} busy={busy} />
       ) : (
         <Text size="sm" c="dimmed">
           Contacts are locked: the campaign has run.
@@ -51,17 +59,13 @@ export function ReviewStep({ campaign: c }: { campaign: Campaign }) {
     <Stack>
       {flight.isPending && <Skeleton height={160} role="status" aria-label="Loading" />}
       {flight.isError && (
-        <Failure
-          title="What Start would meet is not known"
-          problem={flight.error}
-          retry={() => void flight.refetch()}
-        />
+        <Failure title="The check before the start failed" problem={flight.error} retry={() => void flight.refetch()} />
       )}
       {flight.data && <Preflight flight={flight.data} zone={c.settings.window.zone} />}
       {flight.data?.ready === true && (
         <>
           <Text size="sm" fw={600}>
-            Start means
+            When you start
           </Text>
           <List size="sm" spacing={6}>
             {question.consequences.map((line) => (

@@ -27,7 +27,7 @@ export function Preflight({ flight: f, zone }: { flight: Schemas['Preflight']; z
         </Alert>
       )}
       {f.warnings.length > 0 && (
-        <Alert color="yellow" icon={<AlertIcon />} title="It can start, but">
+        <Alert color="yellow" icon={<AlertIcon />} title="Ready, with warnings">
           <Findings list={f.warnings} />
         </Alert>
       )}

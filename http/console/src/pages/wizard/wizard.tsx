@@ -58,6 +58,8 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
   const edit = useEdit(c?.campaign_id ?? '');
   const [problem, setProblem] = useState<Problem>();
   const busy = create.isPending || edit.isPending;
+  const [waits, setWaits] = useState(false); // a file that was chosen and not added
+  const [sending, setSending] = useState(false); // leaving the step would end it
 
   const show = (id: StepId) => setSearch({ step: id });
   const index = steps.findIndex((s) => s.id === at);
@@ -98,7 +100,7 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
     drop(key);
     form.replace(blank);
     go('/campaigns');
-    notifications.show({ message: 'The draft was thrown away' });
+    notifications.show({ message: 'Draft discarded' });
   };
   const beside =
     problem !== undefined &&
@@ -124,7 +126,7 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
       <Steps
         steps={steps}
         current={at}
-        reach={(id) => c !== undefined || steps.findIndex((s) => s.id === id) < index}
+        reach={(id) => !sending && (c !== undefined || steps.findIndex((s) => s.id === id) < index)}
         go={(id) => show(id as StepId)}
       />
       {problem && !beside && <Failure title="That was not saved" problem={problem} />}
@@ -139,24 +141,24 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
           {at === 'basics' && <BasicsFields form={form} />}
           {at === 'numbers' && <PoolFields form={form} />}
           {at === 'dialler' && <DiallerFields form={form} />}
-          {at === 'contacts' && c && <ContactsStep campaign={c} />}
+          {at === 'contacts' && c && <ContactsStep campaign={c} waits={setWaits} busy={setSending} />}
           {at === 'review' && c && <ReviewStep campaign={c} />}
           <Group justify="space-between" mt="lg" gap="xs">
             <Group gap="xs">
               {before && (
-                <Button variant="default" onClick={() => show(before.id)}>
+                <Button variant="default" disabled={sending} onClick={() => show(before.id)}>
                   Back
                 </Button>
               )}
               {c === undefined && (
                 <Button variant="subtle" color="gray" onClick={discard}>
-                  Throw away
+                  Discard
                 </Button>
               )}
             </Group>
             {after && (
-              <Button type="submit" loading={busy}>
-                {at === saveAfter && c === undefined ? 'Save the draft and go on' : 'Next'}
+              <Button type="submit" loading={busy} disabled={sending} variant={waits ? 'default' : 'filled'}>
+                {at === saveAfter && c === undefined ? 'Save the draft and go on' : waits ? 'Go on without it' : 'Next'}
               </Button>
             )}
           </Group>
@@ -164,7 +166,7 @@ export function Wizard({ campaign: c }: { campaign?: Campaign }) {
       </Paper>
       {c === undefined && (
         <Text size="sm" c="dimmed">
-          What you type is kept in this browser until the draft is saved.
+          Kept in this browser only until you save the draft.
         </Text>
       )}
     </Stack>
