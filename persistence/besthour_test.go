@@ -46,7 +46,7 @@ func learner(t *testing.T, cfg persistence.Config, calls int) (*persistence.Stor
 		CreatedAt: w.at, Settings: campaign.Settings{Name: "plain", MaxAttempts: 3}}); err != nil {
 		t.Fatal(err)
 	}
-	runAt(t, w.url, fmt.Sprintf(dialled, calls)+
+	run(t, w.url, fmt.Sprintf(dialled, calls)+
 		`; UPDATE campaigns SET settings = settings || '{"best_hour": true}' WHERE id = 'cmp_bench'`)
 	return storetest.OpenAt(t, w.url, cfg), w.url
 }
@@ -160,7 +160,7 @@ func TestDialsCountForTheOptionSinceItWasSwitchedOn(t *testing.T) {
 		field string
 	}{{since.Add(-10 * time.Hour), "best_hour"}, {since.Add(-5 * time.Hour), "best_hour"}, {since, "best_hour"},
 		{since.Add(5 * time.Hour), "max_attempts"}} {
-		runAt(t, url, fmt.Sprintf(`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data) VALUES
+		run(t, url, fmt.Sprintf(`INSERT INTO events (campaign_id, seq, run, at, type, version, leg, activity, data) VALUES
 			('cmp_bench', %d, 1, '%s', 'campaign.edited', 1, 0, true, '{"changes": [{"field": %q}]}')`, 900_000+i,
 			edit.at.UTC().Format(time.RFC3339), edit.field))
 	}
@@ -208,7 +208,7 @@ func TestWhatIsOlderThanNinetyDaysIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runAt(t, url, "UPDATE answer_hours SET day = day - 89")
+	run(t, url, "UPDATE answer_hours SET day = day - 89")
 	learnAll(t, s, now.Add(72*time.Hour))
 	got, err := s.AnswerHours(t.Context())
 	if err != nil {
@@ -228,7 +228,7 @@ func TestThePiecesOfTimeAreReadFromAnIndex(t *testing.T) {
 	plans := &indexPlans{t: t, about: []string{"best_hour", "SELECT reserved_at FROM attempts"}, table: "attempts",
 		index: "Index"}
 	s, url := learner(t, persistence.Config{Tracer: plans}, 3000)
-	runAt(t, url, "ANALYZE attempts")
+	run(t, url, "ANALYZE attempts")
 	if _, err := s.LearnHours(t.Context(), time.Now()); err != nil || plans.read != 2 {
 		t.Fatalf("%v, %d plans", err, plans.read)
 	}

@@ -13,7 +13,7 @@ func TestCallsThatCameInAreReadFromAnIndex(t *testing.T) {
 	plans := &indexPlans{t: t, about: []string{"FROM attempts a WHERE a.inbound"}, table: "attempts",
 		index: "attempts_inbound"}
 	s, url := learner(t, persistence.Config{Tracer: plans}, 3000)
-	runAt(t, url, "UPDATE attempts SET inbound = true WHERE id IN (SELECT id FROM attempts ORDER BY reserved_at "+
+	run(t, url, "UPDATE attempts SET inbound = true WHERE id IN (SELECT id FROM attempts ORDER BY reserved_at "+
 		"LIMIT 20); ANALYZE attempts")
 	list, next, err := s.Lists.Calls(t.Context(), attempt.Query{Direction: attempt.Inbound, Limit: 10})
 	if err != nil || len(list) != 10 || next == "" || plans.read != 1 {

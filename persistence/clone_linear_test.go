@@ -25,7 +25,7 @@ func TestACloneIsLinearInItsContacts(t *testing.T) {
 	url := storetest.URL(t)
 	s := storetest.OpenAt(t, url, persistence.Config{})
 	for i := range 2 {
-		runAt(t, url, fmt.Sprintf(`WITH c AS (
+		run(t, url, fmt.Sprintf(`WITH c AS (
 				INSERT INTO contacts (id, campaign_id, number, position, source, run, state, max, due_at, due_class, due_pass,
 					created_at, updated_at, version)
 				SELECT gen_random_uuid(), 'cmp_beside_%d', '+49151' || lpad(n::text, 8, '0'), n, 'csv', 1, 'pending', 3,
@@ -34,8 +34,8 @@ func TestACloneIsLinearInItsContacts(t *testing.T) {
 			INSERT INTO contact_variables (contact_id, hash, variables)
 			SELECT id, position, jsonb_build_object('account', position) FROM c`, i, beside))
 	}
-	runAt(t, url, "ANALYZE contacts, contact_variables")
-	runAt(t, url, `ALTER TABLE contacts SET (autovacuum_enabled = off);
+	run(t, url, "ANALYZE contacts, contact_variables")
+	run(t, url, `ALTER TABLE contacts SET (autovacuum_enabled = off);
 		ALTER TABLE contact_variables SET (autovacuum_enabled = off)`)
 	imported(t, s, "cmp_1", rows)
 

@@ -47,7 +47,7 @@ func TestWhoIsDueIsReadFromAnIndexHoweverManyWaitForTheirTime(t *testing.T) {
 				if err := store.InsertCampaign(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
-				runAt(t, url, fmt.Sprintf(`ALTER TABLE contacts SET (autovacuum_enabled = false);
+				run(t, url, fmt.Sprintf(`ALTER TABLE contacts SET (autovacuum_enabled = false);
 					INSERT INTO contacts (id, campaign_id, run, number, position, due_class, due_at, state, max, source,
 						created_at, updated_at, version)
 					SELECT gen_random_uuid(), '%s', 1, '+49151' || lpad(i::text, 8, '0'), i, 2, now() - interval '2 hours',
@@ -57,7 +57,7 @@ func TestWhoIsDueIsReadFromAnIndexHoweverManyWaitForTheirTime(t *testing.T) {
 					UPDATE contacts SET (due_class, used, due_at) = (SELECT %s FROM (SELECT position AS i) p)`,
 					c.ID, all, tc.rows))
 				if !stale {
-					runAt(t, url, "ANALYZE contacts")
+					run(t, url, "ANALYZE contacts")
 				}
 				list, err := store.DueContacts(t.Context(), c.ID, 1, contact.Order{Now: time.Now()}, page, nil)
 				if err != nil || len(list) != tc.due || plans.read != 2 {

@@ -58,7 +58,7 @@ func TestWhoLooksForOrphanedRowsDoesNotReadThoseOfAnOpenImport(t *testing.T) {
 	if err := s.StageImport(t.Context(), imp.ID, staged, nil, len(staged), 0); err != nil {
 		t.Fatal(err)
 	}
-	runAt(t, url, "ANALYZE import_rows")
+	run(t, url, "ANALYZE import_rows")
 	plans.busy = false // from now on
 	if _, err := s.CloseOrphanedImports(t.Context(), time.Now()); err != nil || plans.read != 1 {
 		t.Fatalf("%v, %d plans", err, plans.read)
@@ -120,7 +120,7 @@ func switched(t *testing.T, rows int, how switching) float64 {
 		t.Fatal(err)
 	}
 	if how.analysed { // as autovacuum does sooner or later
-		runAt(t, url, "ANALYZE import_rows")
+		run(t, url, "ANALYZE import_rows")
 	}
 	before := rowsRead(t, url)
 	plans.on = true
@@ -209,19 +209,6 @@ func rowsRead(t *testing.T, url string) (n int64) {
 		}
 	}
 	return n
-}
-
-// runAt runs one statement on a connection of its own.
-func runAt(t *testing.T, url, sql string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // planReader gets the plan of each statement on the rows of a file, on its connection and in its

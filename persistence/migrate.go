@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -94,15 +96,48 @@ func migrate(ctx context.Context, url string, cfg pool.Config) error {
 	return nil
 }
 
+// isCurrent says that a schema has this program's steps and no others, and no index whose build was aborted: most
+// starts find it so. It asks on a connection that is needed anyway; the migrations take three of their own, and a lock.
+func isCurrent(ctx context.Context, p *pool.Pool) bool {
+	files, err := fs.Glob(p.Config.Migrations, "*.sql")
+	if err != nil {
+		return false
+	}
+	var knows, has []int64
+	for _, f := range files {
+		v, err := goose.NumericComponent(f)
+		if err != nil {
+			return false
+		}
+		knows = append(knows, v)
+	}
+	slices.Sort(knows)
+	jobs, err := jobMigrations(nil)
+	if err != nil {
+		return false
+	}
+	var knowsJobs, hasJobs []int
+	for _, m := range jobs.AllVersions() {
+		knowsJobs = append(knowsJobs, m.Version)
+	}
+	var aborted bool
+	err = p.Read.QueryRow(ctx, "SELECT ARRAY(SELECT version_id FROM goose_db_version WHERE version_id > 0 ORDER BY 1), "+
+		"ARRAY(SELECT version::integer FROM river_migration ORDER BY 1), EXISTS ("+unfinished+")").
+		Scan(&has, &hasJobs, &aborted)
+	return err == nil && slices.Equal(has, knows) && slices.Equal(hasJobs, knowsJobs) && !aborted
+}
+
+// unfinished selects indexes whose build was aborted, and not those that are being built right now.
+const unfinished = `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
+	JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema() AND c.relname !~ '_cc(new|old)[0-9]*$'
+		AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)`
+
 // dropUnfinished drops indexes whose build was aborted: after a timeout, or the end of the process,
 // CREATE INDEX CONCURRENTLY leaves an index that is never read, slows down every write, and
-// occupies the name. It leaves those that are being built right now.
+// occupies the name.
 func dropUnfinished(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
-		JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE NOT i.indisvalid AND c.relkind = 'i' AND n.nspname = current_schema()
-		AND c.relname !~ '_cc(new|old)[0-9]*$'
-			AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)`)
+	rows, err := db.QueryContext(ctx, unfinished)
 	if err != nil {
 		return err
 	}
@@ -140,13 +175,17 @@ func migrateJobs(ctx context.Context, url string, cfg pool.Config) error {
 		return err
 	}
 	defer pool.Close()
-	m, err := rivermigrate.New(riverpgxv5.New(pool),
-		&rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	m, err := jobMigrations(pool)
 	if err != nil {
 		return err
 	}
 	_, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	return err
+}
+
+func jobMigrations(pool *pgxpool.Pool) (*rivermigrate.Migrator[pgx.Tx], error) {
+	return rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 }
 
 // waits says that a migration did not get its locks in time, or not all of them: a transaction that

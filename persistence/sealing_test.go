@@ -48,15 +48,8 @@ func storeWith(t *testing.T, url string, keys *sealed.Keys) *persistence.Store {
 // storedAs returns what the tables contain for the trunk's password and the bot's token.
 func storedAs(t *testing.T, url string) (password, token string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(t.Context()) }()
-	if err := c.QueryRow(t.Context(), "SELECT (SELECT password FROM trunks WHERE id = 't'), (SELECT auth_token || "+
-		"headers FROM bots WHERE id = 'b')").Scan(&password, &token); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Row(t, url, []any{&password, &token}, "SELECT (SELECT password FROM trunks WHERE id = 't'), "+
+		"(SELECT auth_token || headers FROM bots WHERE id = 'b')")
 	return password, token
 }
 

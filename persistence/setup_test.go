@@ -18,11 +18,11 @@ func TestTheSetUpIsOverWithACampaignThatStartedOrACallThatWasServed(t *testing.T
 			t.Errorf("%s: called %v, hidden %v, %v", when, c, h, err)
 		}
 	}
-	runAt(t, w.url, "UPDATE campaigns SET state = 'running'; UPDATE attempts SET served_at = NULL")
+	run(t, w.url, "UPDATE campaigns SET state = 'running'; UPDATE attempts SET served_at = NULL")
 	is("a campaign was started", true, false)
-	runAt(t, w.url, "UPDATE campaigns SET state = 'draft'")
+	run(t, w.url, "UPDATE campaigns SET state = 'draft'")
 	is("nobody was served", false, false)
-	runAt(t, w.url, "UPDATE attempts SET served_at = now()")
+	run(t, w.url, "UPDATE attempts SET served_at = now()")
 	is("somebody was served", true, false)
 	for _, hidden := range []bool{true, true, false} {
 		if err := w.store.HideSetUp(t.Context(), hidden); err != nil {

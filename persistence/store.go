@@ -60,14 +60,18 @@ func CheckURL(url string) error {
 // coming months. The URL is a PostgreSQL URL or key=value string; search_path in it selects the
 // schema.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
-	cfg = cfg.WithDefaults()
-	if !cfg.SkipMigrations {
-		if err := migrate(ctx, url, cfg); err != nil {
-			return nil, err
-		}
-	}
-	conns, err := pool.Open(ctx, url, cfg, commit.Prepare)
+	conns, err := pool.Open(ctx, url, cfg)
 	if err != nil {
+		return nil, err
+	}
+	if !cfg.SkipMigrations && !isCurrent(ctx, conns) {
+		err = migrate(ctx, url, conns.Config)
+	}
+	if err == nil {
+		err = conns.OpenWriters(ctx, commit.Prepare)
+	}
+	if err != nil {
+		conns.Close()
 		return nil, err
 	}
 	db, err := table.Open(ctx, conns)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"dialler/engine"
 	"dialler/engine/campaign"
 	"dialler/engine/contact"
@@ -84,14 +82,7 @@ func TestColumnAddedWhileCallsGoOn(t *testing.T) {
 
 func run(t testing.TB, url, sql string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(t.Context()) }()
-	if _, err := c.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Exec(t, url, sql)
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {

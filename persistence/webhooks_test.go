@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
@@ -102,14 +101,7 @@ func (w *told) follow() (n int) {
 
 func (w *told) count(what string, args ...any) (n int) {
 	w.t.Helper()
-	c, err := pgx.Connect(w.t.Context(), w.url)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = c.Close(w.t.Context()) }()
-	if err := c.QueryRow(w.t.Context(), "SELECT count(*) FROM "+what, args...).Scan(&n); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.Row(w.t, w.url, []any{&n}, "SELECT count(*) FROM "+what, args...)
 	return n
 }
 

@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
@@ -529,15 +528,7 @@ func (w *world) rows(table string) (n int) {
 
 func (w *world) query(sql string, into ...any) {
 	w.t.Helper()
-	ctx := context.Background()
-	c, err := pgx.Connect(ctx, w.url)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = c.Close(ctx) }()
-	if err := c.QueryRow(ctx, sql).Scan(into...); err != nil {
-		w.t.Fatalf("%s: %v", sql, err)
-	}
+	storetest.Row(w.t, w.url, into, sql)
 }
 
 // metric returns a value from /metrics; a figure whose owner does not answer in time is missing

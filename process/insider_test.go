@@ -40,9 +40,10 @@ func newInsider(w *world) *insider {
 	t.Helper()
 	ctx := t.Context()
 	x := &insider{t: t, file: filepath.Join(w.flags.DataDir, SealsName)}
-	conns, err := pool.Open(ctx, w.url, persistence.Config{}.WithDefaults(), commit.Prepare)
+	conns, err := pool.Open(ctx, w.url, persistence.Config{})
 	x.must(err)
 	t.Cleanup(conns.Close)
+	x.must(conns.OpenWriters(ctx, commit.Prepare))
 	x.db, err = table.Open(ctx, conns)
 	x.must(err)
 	x.key, err = keys.Signing(w.flags.SigningKey, "")

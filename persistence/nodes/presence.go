@@ -54,15 +54,15 @@ func Attend(ctx context.Context, url string, cfg pool.Config, me ownership.Prese
 		return nil, failure.BadURL(err)
 	}
 	pool.Configure(cc, cfg)
-	if err := keepsSession(ctx, cc); errors.Is(err, errPooled) {
-		return nil, err // other errors are those of the first session as well
-	}
 	p := &Presence{cc: cc, cfg: cfg, me: me}
 	began, said := time.Now(), false
 	for {
 		others, err := p.take(ctx)
 		if err != nil {
 			p.Close()
+			if errors.Is(err, errPooled) {
+				return nil, err
+			}
 			return nil, failure.New(failure.AwayCode, "no connection to the database; is it running, and is "+
 				"DATABASE_URL right?", err)
 		}
@@ -171,6 +171,9 @@ func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err e
 		}
 		pool.ScanUTC(conn)
 		p.conn = conn
+		if err := keepsSession(ctx, conn, p.cc); err != nil {
+			return nil, p.lost(err)
+		}
 		if _, err := conn.Exec(ctx, presenceSession); err != nil {
 			return nil, p.lost(err)
 		}

@@ -25,15 +25,11 @@ type Pool struct {
 	Forget func() // clears the state of a server that may have been replaced
 }
 
-// Open connects. Every connection for group commits is prepared by prepare before it is used.
-func Open(ctx context.Context, url string, cfg Config, prepare func(context.Context, *pgx.Conn) error) (*Pool, error) {
+// Open connects for queries.
+func Open(ctx context.Context, url string, cfg Config) (*Pool, error) {
 	p := &Pool{Config: cfg.WithDefaults(), URL: url, Forget: func() {}}
 	var err error
-	if p.Write, err = p.connect(ctx, p.Config.Writers, prepare); err != nil {
-		return nil, err
-	}
 	if p.Read, err = p.connect(ctx, p.Config.Readers, nil); err != nil {
-		p.Write.Close()
 		return nil, err
 	}
 	if err := p.configureSingle(); err != nil {
@@ -43,10 +39,19 @@ func Open(ctx context.Context, url string, cfg Config, prepare func(context.Cont
 	return p, nil
 }
 
+// OpenWriters connects for group commits, whose tables must exist. Each connection is prepared by prepare before it is
+// used.
+func (p *Pool) OpenWriters(ctx context.Context, prepare func(context.Context, *pgx.Conn) error) (err error) {
+	p.Write, err = p.connect(ctx, p.Config.Writers, prepare)
+	return err
+}
+
 // Close waits for running operations and closes every connection.
 func (p *Pool) Close() {
 	p.probe.close()
-	p.Write.Close()
+	if p.Write != nil {
+		p.Write.Close()
+	}
 	p.Read.Close()
 }
 
@@ -153,7 +158,9 @@ func (p *Pool) lost(why failure.Away) {
 
 func (p *Pool) reset() {
 	p.Forget()
-	p.Write.Reset()
+	if p.Write != nil {
+		p.Write.Reset()
+	}
 	p.Read.Reset()
 }
 

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/rs/zerolog"
 
 	"dialler/engine"
@@ -79,7 +78,7 @@ func EmptyURL(t testing.TB) string {
 	t.Helper()
 	base := server(t)
 	u := newDatabase(t, base, "template0")
-	exec(t, u, "CREATE SCHEMA "+schema)
+	Exec(t, u, "CREATE SCHEMA "+schema)
 	return u
 }
 
@@ -106,10 +105,10 @@ func AloneURL(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	exec(t, s.URL(), "ALTER SYSTEM SET autovacuum = off")
-	exec(t, s.URL(), "SELECT pg_reload_conf()")
+	Exec(t, s.URL(), "ALTER SYSTEM SET autovacuum = off")
+	Exec(t, s.URL(), "SELECT pg_reload_conf()")
 	u := newDatabase(t, s.URL(), "template0")
-	exec(t, u, "CREATE SCHEMA "+schema)
+	Exec(t, u, "CREATE SCHEMA "+schema)
 	return u
 }
 
@@ -119,13 +118,16 @@ func newDatabase(t testing.TB, base, from string) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails
 	name := "test_" + hex.EncodeToString(b[:])
-	exec(t, base, "CREATE DATABASE "+name+" TEMPLATE "+from+" ENCODING 'UTF8'"+strategy(t, base))
-	// The server may still have connections of a program that was killed.
-	t.Cleanup(func() { tell(t, base, "DROP DATABASE "+name+" WITH (FORCE)") })
+	Exec(t, base, "CREATE DATABASE "+name+" TEMPLATE "+from+" ENCODING 'UTF8'"+strategy(t, base))
 	u, err := of(base, name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		endSession(u)
+		// The server may still have connections of a program that was killed.
+		Exec(t, base, "DROP DATABASE "+name+" WITH (FORCE)")
+	})
 	return u
 }
 
@@ -138,19 +140,9 @@ func strategy(t testing.TB, base string) string {
 	if how, known := strategies.Load(base); known {
 		return how.(string) //nolint:forcetypeassert,errcheck // nothing else is stored
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := pgx.Connect(ctx, base)
-	if err != nil {
-		t.Fatalf("the test database does not answer: %v", err)
-	}
-	defer func() { _ = c.Close(ctx) }()
 	var how string
-	err = c.QueryRow(ctx, "SELECT CASE WHEN current_setting('fsync') = 'off' AND "+
-		"current_setting('server_version_num')::integer >= 150000 THEN ' STRATEGY FILE_COPY' ELSE '' END").Scan(&how)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Row(t, base, []any{&how}, "SELECT CASE WHEN current_setting('fsync') = 'off' AND "+
+		"current_setting('server_version_num')::integer >= 150000 THEN ' STRATEGY FILE_COPY' ELSE '' END")
 	strategies.Store(base, how)
 	return how
 }
@@ -251,42 +243,6 @@ func makeTables(ctx context.Context, c *pgx.Conn, base, name string) error {
 	}
 	_, err = c.Exec(ctx, "ALTER DATABASE "+unfinished+" RENAME TO "+name)
 	return err
-}
-
-// exec runs a statement.
-func exec(t testing.TB, url, sql string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatalf("the test database does not answer: %v", err)
-	}
-	defer func() { _ = c.Close(ctx) }()
-	if _, err := c.Exec(ctx, sql); err != nil {
-		t.Errorf("%s: %v", sql, err)
-	}
-}
-
-// tell sends a statement without waiting for it: the server finishes it after the session has gone.
-// Dropping a database takes a checkpoint, which takes some seconds where the server waits for the disk.
-func tell(t testing.TB, url, sql string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatalf("the test database does not answer: %v", err)
-	}
-	h, err := c.PgConn().Hijack()
-	if err == nil {
-		defer func() { _ = h.Conn.Close() }()
-		h.Frontend.Send(&pgproto3.Query{String: sql})
-		err = h.Frontend.Flush()
-	}
-	if err != nil {
-		t.Errorf("%s: %v", sql, err)
-	}
 }
 
 // Open returns a store on a schema of its own, closed at the end of the test.
