@@ -220,6 +220,8 @@ func newPrivateWorld(t *testing.T, dir string, times tuning) *world {
 func bringUp(t *testing.T, w *world, times tuning, talk time.Duration) *world {
 	t.Helper()
 	w.t, w.times, w.log, w.client = t, times, &logbook{}, &nethttp.Client{Timeout: patience}
+	// A start asks much at once: most of its sessions would take the server longer to begin than they are of use.
+	w.times.readers = cmp.Or(times.readers, 3)
 	t.Cleanup(w.client.CloseIdleConnections)
 	var err error
 	w.bot, err = bot.Start(bot.Config{AuthToken: ourToken, Conversations: []bot.Conversation{conversation(talk)}})

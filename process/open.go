@@ -471,7 +471,7 @@ func (p *Process) openStore(ctx context.Context, url string) error {
 		return err
 	}
 	if p.store, err = persistence.Open(ctx, url, persistence.Config{Log: p.log, Dial: p.tuning.toDatabase,
-		Secrets: keys, Migrations: p.tuning.schema}); err != nil {
+		Readers: p.tuning.readers, Secrets: keys, Migrations: p.tuning.schema}); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	p.closing = append(p.closing, p.store.Close)

@@ -119,6 +119,7 @@ type tuning struct {
 	linkVersion    uint64        // that other nodes are told; 0 means this program's
 	// toDatabase replaces the connection to the database, to inject faults.
 	toDatabase func(ctx context.Context, network, addr string) (net.Conn, error)
+	readers    int // connections for queries; 0 means the default
 	clock      host.Clock
 	schema     fs.FS // its migrations; nil means this program's
 	// recordRun records the inputs of the campaigns' runs.
