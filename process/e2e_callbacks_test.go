@@ -65,6 +65,8 @@ Max-Forwards: 70
 				`<recv request="BYE"/>` + response("200", "BYE", "", false) + `<nop next="10"/><label id="9"/>` +
 				request("ACK", "1", "-11", "[peer_tag_param]", "Content-Length: 0\n") + `<nop next="10"/><label id="11"/>` +
 				response("481", "BYE", "", false) + `<label id="10"/><pause milliseconds="1"/>`
+		case f[0] == "g729": // is all that the caller offers
+			b = strings.NewReplacer("RTP/AVP 0 ", "RTP/AVP 18 ", "rtpmap:0 PCMU", "rtpmap:18 G729").Replace(b)
 		case f[0] == "pause":
 			b += fmt.Sprintf("<pause milliseconds=%q/>\n", f[1])
 		case f[0] == "ack" && answer == "200":
@@ -174,6 +176,17 @@ func TestCallsToNumbersThatAreNotOursAskNobody(t *testing.T) {
 	if n := w.inbounds("answered_at IS NOT NULL"); n != 1 {
 		t.Errorf("%d calls to our number were answered", n)
 	}
+}
+
+func TestACallerWithoutACodecOfOursIsToldSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, tuning{}, 0)
+	w.trunk("here", "127.0.0.1", ports.Of(t), map[string]any{"options_s": 0})
+	w.policy(map[string]any{"callback_policy": "message"})
+	w.callers("g729\n< 488\nack\n", newNumber()).over()
+	eventually(t, "the call has ended for want of a codec", func() bool {
+		return w.inbounds("NOT live AND outcome = 'media_error' AND answered_at IS NULL") == 1
+	})
 }
 
 func TestWhoCallsBackHearsAMessage(t *testing.T) {

@@ -92,7 +92,7 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 		// A lost attempt may have waiting INVITEs: they never leave.
 		c.Gated = slices.DeleteFunc(c.Gated, func(g Gated) bool { return placed(g.Effect) != "" })
 		if a.Inbound && a.AnsweredAt == nil {
-			c.emit(&RefuseLeg{Leg: a.ID.Leg(1), Code: refusalCode(c.Machine.Refusal)})
+			c.emit(&RefuseLeg{Leg: a.ID.Leg(1), Code: refusalCode(&c.Machine)})
 		}
 		if a.Inbound && a.ServedAt == nil && (a.AnsweredAt == nil || !c.Machine.Config.Plays) {
 			c.emit(CountCallerTurnedAway)
@@ -105,11 +105,13 @@ func (c *Call) do(e attempt.Effect, now time.Time) {
 	}
 }
 
-// refusalCode is the SIP response to a call that came in and that its intent's refusal, "" for none,
-// keeps from being answered.
-func refusalCode(refusal string) int {
-	if refusal == engine.CodeNumberHeld {
+// refusalCode is the SIP response to a call that came in and is not answered.
+func refusalCode(m *attempt.Machine) int {
+	switch {
+	case m.Refusal == engine.CodeNumberHeld:
 		return 486
+	case m.A.Outcome == engine.OutcomeMediaError: // no codec of ours was offered, or not as the trunk demands (§21.4.26)
+		return 488
 	}
 	return 480
 }

@@ -100,7 +100,11 @@ func TestACallThatCannotBeAnsweredIsNotDialled(t *testing.T) {
 		r := dialoutRig(t)
 		r.on(cameIn("bot"), "own a", "count caller", "write 1 attempt.reserved +intent")
 		r.on(&Durable{Step: 1}, "returned, at most 15m10s", "open media", "place leg a.1")
-		r.on(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = why }), "closemedia", "refuse a.1 480",
+		code := "480"
+		if why == engine.NotSentMedia {
+			code = "488"
+		}
+		r.on(r.leg(1, engine.LegNotSent, func(e *engine.LegEvent) { e.NotSent = why }), "closemedia", "refuse a.1 "+code,
 			"count caller_turned_away", "over", "write 2 attempt.ended +free")
 	}
 }
