@@ -57,12 +57,12 @@ WITHOUT_CONSOLE := ./actors/... ./engine/... ./media/... ./persistence/... ./sip
 
 # Two jobs at a time: with three, tests of SIP and of several nodes no longer keep their time on two processors. The
 # longest begin first, but not at once the two that ask PostgreSQL most, process and store; those that follow find
-# compiled what they share with them.
+# compiled what they share with them. The lab, which mostly waits, is beside those that compute.
 test: deps ## Run every test in random order, what goroutines share under the race detector; the console's in a browser.
 	@{ $(GO) build -race $(WITHOUT_CONSOLE) && $(SHIPPED) build $(WITHOUT_CONSOLE); } & \
 		$(MAKE) -s console console-schema; status=$$?; wait; exit $$status
-	@$(MAKE) -k -j2 test-process test-actors test-browser test-store test-raced test-busy test-plain vet test-release \
-		test-console test-long test-lab
+	@$(MAKE) -k -j2 test-process test-actors test-browser test-store test-raced test-busy test-lab test-plain vet \
+		test-release test-console test-long
 
 test-process:
 	$(PLAIN) -skip '$(BUSY)|$(BROWSED)' ./process

@@ -63,6 +63,7 @@ var lasting = []goleak.Option{
 // Ended waits for the end of all goroutines except those that the options ignore, because ending
 // may take a while on a busy machine.
 func Ended(options ...goleak.Option) (err error) {
+	storetest.EndSessions()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if err = goleak.Find(options...); err == nil {
 			return nil

@@ -58,11 +58,23 @@ func onSession(t testing.TB, url, what string, f func(context.Context, *pgx.Conn
 	}
 }
 
-// endSession ends the one to a database that was dropped.
-func endSession(url string) {
-	if found, there := kept.LoadAndDelete(url); there {
-		if c := found.(*session).conn; c != nil { //nolint:forcetypeassert,errcheck // nothing else is stored
-			_ = c.Close(context.Background())
-		}
+// EndSessions ends those that are kept; a statement that follows begins another.
+func EndSessions() {
+	kept.Range(func(url, _ any) bool {
+		endSession(url)
+		return true
+	})
+}
+
+func endSession(url any) {
+	found, there := kept.LoadAndDelete(url)
+	if !there {
+		return
+	}
+	s := found.(*session) //nolint:forcetypeassert,errcheck // nothing else is stored
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		_ = s.conn.Close(context.Background())
 	}
 }
