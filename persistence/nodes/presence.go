@@ -28,6 +28,7 @@ type Presence struct {
 	conn     *pgx.Conn           // nil: lost
 	held     bool                // conn has the lock
 	recorded bool                // conn has its row
+	keeps    bool                // a connection stays with its session; asked once, for it may take others
 	former   *ownership.Presence // the process that was replaced, nil if none
 }
 
@@ -171,8 +172,11 @@ func (p *Presence) take(ctx context.Context) (others []ownership.Presence, err e
 		}
 		pool.ScanUTC(conn)
 		p.conn = conn
-		if err := keepsSession(ctx, conn, p.cc); err != nil {
-			return nil, p.lost(err)
+		if !p.keeps { // other errors are those of what follows as well
+			if err := keepsSession(ctx, conn, p.cc); errors.Is(err, errPooled) {
+				return nil, p.lost(err)
+			}
+			p.keeps = true
 		}
 		if _, err := conn.Exec(ctx, presenceSession); err != nil {
 			return nil, p.lost(err)
