@@ -321,3 +321,31 @@ func TestASchemaThatIsNewerThanTheProgramIsSaid(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 }
+
+// A start that finds its schema current asks for no lock, so that it waits for nobody; an index that was left
+// unfinished it finds all the same.
+func TestAStartThatFindsItsSchemaCurrentWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t)
+	other, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close(context.Background()) }()
+	const lock = "SELECT pg_advisory_lock(hashtext('dialler.migrations'), hashtext(current_schema()))"
+	if _, err := other.Exec(t.Context(), lock); err != nil {
+		t.Fatal(err)
+	}
+	storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
+	run(t, url, "CREATE INDEX broken_off ON legs (sip_code); "+
+		"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'broken_off'::regclass")
+	if err := other.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	storetest.OpenAt(t, url, persistence.Config{Writers: 1, Readers: 1})
+	var there bool
+	storetest.Row(t, url, []any{&there}, "SELECT to_regclass('broken_off') IS NOT NULL")
+	if there {
+		t.Error("the index is still there")
+	}
+}

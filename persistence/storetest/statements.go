@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// session is the connection to a database for the statements of tests. It is kept: a new one for each statement takes
-// the server a hundred times the work of most of them.
+// session is the connection to a database for the statements of tests. It is kept: to begin one takes the server
+// more than most statements do.
 type session struct {
 	mu   sync.Mutex
 	conn *pgx.Conn

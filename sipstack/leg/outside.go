@@ -70,7 +70,8 @@ func (k *Table) onRequest(r *sip.Request, src transport.Target) {
 }
 
 // flawed says how a request is refused that can be read but not obeyed: it is of another version or kind of address,
-// or contradicts itself (RFC 3261 §8.1.1.5, §8.2.2.1, §20; RFC 4475 §3.1.2.16 to §3.1.2.18, §3.3.2, §3.3.8, §3.3.9).
+// or contradicts itself (RFC 3261 §8.1.1.5, §8.2.2.1, §20;
+// RFC 4475 §3.1.2.16 to §3.1.2.18, §3.3.2, §3.3.8, §3.3.9).
 // It is asked outside of dialogs only: in one, a refusal may end the call.
 func flawed(r *sip.Request) (code int, phrase string) {
 	switch {
